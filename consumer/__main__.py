@@ -1,0 +1,5 @@
+"""`python -m consumer` is the command `debezium-inbox`."""
+
+from consumer.cli import main
+
+main()

@@ -1,0 +1,50 @@
+"""`debezium-inbox run`: consume."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from consumer.cli.console import err
+from consumer.engine.consumer import Consumer
+from consumer.engine.handler_path import load_handler
+from consumer.errors import PoisonError
+from consumer.settings import load_settings
+from consumer.telemetry import configure_logging
+
+
+def run(
+    handler: Annotated[
+        str, typer.Argument(metavar="MODULE:HANDLER", help="The EventHandler subclass to run.")
+    ],
+    database_url: Annotated[str | None, typer.Option(help="INBOX_DATABASE_URL")] = None,
+    kafka_bootstrap_servers: Annotated[
+        str | None, typer.Option(help="INBOX_KAFKA_BOOTSTRAP_SERVERS")
+    ] = None,
+    db_schema: Annotated[str | None, typer.Option(help="INBOX_DB_SCHEMA")] = None,
+    group_id: Annotated[str | None, typer.Option(help="INBOX_GROUP_ID")] = None,
+    max_batch_events: Annotated[int | None, typer.Option(help="INBOX_MAX_BATCH_EVENTS")] = None,
+    wait_for_topic: Annotated[
+        bool | None,
+        typer.Option("--wait-for-topic", help="Wait for topics that are not there yet."),
+    ] = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print tracebacks; they may hold event data.")
+    ] = False,
+) -> None:
+    """Consume events with MODULE:HANDLER until SIGTERM or SIGINT."""
+    configure_logging(json_lines=not sys.stderr.isatty())
+    settings = load_settings(
+        database_url=database_url,
+        kafka_bootstrap_servers=kafka_bootstrap_servers,
+        db_schema=db_schema,
+        group_id=group_id,
+        max_batch_events=max_batch_events,
+        wait_for_topic=wait_for_topic,
+    )
+    try:
+        Consumer(load_handler(handler), settings).run()
+    except PoisonError:
+        if debug:
+            err.print_exception(show_locals=False)
+        raise

@@ -1,0 +1,1 @@
+"""The loop: poll, decode, claim, apply, commit, and only then the offset."""

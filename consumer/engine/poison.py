@@ -1,0 +1,38 @@
+"""What is said of an event that cannot be applied, without a word of its body."""
+
+import traceback
+from typing import Any
+
+import psycopg
+
+from consumer.errors import InboxError, PoisonError
+from consumer.event import Event, place
+from consumer.handler import EventHandler
+
+_TOLD = ("schema_name", "table_name", "column_name", "constraint_name")
+
+
+def poison_error(event: Event[Any], handler: EventHandler, error: Exception) -> PoisonError:
+    """The error that stops the consumer in front of `event`."""
+    return PoisonError(
+        f"event {event.original_id} ({event.type}) at {place(event)} cannot be applied by "
+        f"{handler.consumer}: {describe(error)}; the consumer stopped in front of it and nothing is "
+        f"lost: mend the handler or the data, then start again (--debug shows the traceback)"
+    )
+
+
+def describe(error: BaseException) -> str:
+    """The error's class, place and database facts; texts of others may quote the event's data."""
+    if isinstance(error, InboxError):
+        return str(error)
+    parts = [type(error).__name__, *_database_facts(error)]
+    frames = traceback.extract_tb(error.__traceback__)
+    return " ".join(parts) + (f" in {frames[-1].name}, line {frames[-1].lineno}" if frames else "")
+
+
+def _database_facts(error: BaseException) -> list[str]:
+    if not isinstance(error, psycopg.Error):
+        return []
+    facts = [f"SQLSTATE {error.sqlstate}"] if error.sqlstate else []
+    told = ((name, getattr(error.diag, name)) for name in _TOLD)
+    return facts + [f"{name.removesuffix('_name')} {value}" for name, value in told if value]

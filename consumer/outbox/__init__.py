@@ -1,0 +1,1 @@
+"""Write outbox rows in the caller's transaction."""

@@ -1,0 +1,1 @@
+"""The SQL: the inbox, its positions, migrations; named queries in .sql files."""

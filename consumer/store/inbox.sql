@@ -1,0 +1,40 @@
+-- name: positions
+-- The positions of these partitions, locked until the transaction ends: a member of the group that
+-- lost a partition and does not know it yet cannot apply beside the one that has it now.
+SELECT p.topic_id, p.partition, p.next_offset
+FROM {schema}.consumer_positions AS p
+JOIN unnest(%(topic_ids)s::uuid[], %(partitions)s::integer[]) AS asked (topic_id, partition)
+  USING (topic_id, partition)
+WHERE p.consumer = %(consumer)s
+ORDER BY p.topic_id, p.partition
+FOR UPDATE OF p;
+
+-- name: claim
+-- The ids that were not there before, each once. Sorted, because two workers that insert the same
+-- ids in opposite order deadlock.
+INSERT INTO {schema}.processed_events (consumer, event_id)
+SELECT %(consumer)s, event_id
+FROM unnest(%(event_ids)s::uuid[]) AS event_id
+ORDER BY event_id
+ON CONFLICT DO NOTHING
+RETURNING event_id;
+
+-- name: advance
+-- Positions move up, never down.
+INSERT INTO {schema}.consumer_positions AS p (consumer, topic_id, partition, topic, next_offset)
+SELECT %(consumer)s, new.topic_id, new.partition, new.topic, new.next_offset
+FROM unnest(
+  %(topic_ids)s::uuid[], %(partitions)s::integer[], %(topics)s::text[], %(next_offsets)s::bigint[]
+) AS new (topic_id, partition, topic, next_offset)
+ORDER BY new.topic_id, new.partition
+ON CONFLICT (consumer, topic_id, partition) DO UPDATE
+SET next_offset = EXCLUDED.next_offset, topic = EXCLUDED.topic, updated_at = now()
+WHERE p.next_offset < EXCLUDED.next_offset;
+
+-- name: session
+-- Bounds for a consumer that hangs, where the user has set none: a stopped member's open transaction
+-- must not hold the others for ever, and waiting for such a lock must not take us out of the group.
+SELECT set_config(name, value, false)
+FROM (VALUES ('lock_timeout', '10s'), ('idle_in_transaction_session_timeout', '5min'))
+  AS bound (name, value)
+WHERE current_setting(name) = '0';

@@ -1,0 +1,26 @@
+"""Named queries, read from the .sql files beside this module.
+
+A file holds any number of these, one after the other:
+
+    -- name: claim
+    -- Why it is as it is.
+    SELECT …;
+
+A name's query is all that follows it up to the next name. `{schema}` and the like stand for
+identifiers, to be filled in with psycopg.sql; values are parameters such as `%(consumer)s`.
+"""
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import LiteralString, cast
+
+_NAME_LINE = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+
+
+def load_queries(file_name: str, package: str = __package__) -> Mapping[str, LiteralString]:
+    """The queries of `file_name` in `package` by name; the files are part of the code, hence LiteralString."""
+    text = files(package).joinpath(file_name).read_text("utf-8")
+    _head, *parts = _NAME_LINE.split(text)
+    named = dict(zip(parts[::2], parts[1::2], strict=True))
+    return {name: cast("LiteralString", query.strip().rstrip(";")) for name, query in named.items()}

@@ -1,0 +1,1 @@
+"""A record's bytes become an event."""

@@ -1,0 +1,1 @@
+"""Example services, small enough to read in five minutes each."""

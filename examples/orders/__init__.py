@@ -1,0 +1,1 @@
+"""A shop writes orders with their events; a warehouse and a loyalty programme apply them."""
