@@ -167,6 +167,16 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
         self._on_revoked(revoked)
 
 
+def broker_answers(bootstrap_servers: str) -> bool:
+    """Whether a broker answers a request, soon."""
+    try:
+        admin = KafkaAdminClient(bootstrap_servers=bootstrap_servers, bootstrap_timeout_ms=1000)
+    except (kafka_errors.KafkaError, OSError):
+        return False
+    admin.close()
+    return True
+
+
 def longest_redelivery_ms(bootstrap_servers: str, topics: Iterable[str]) -> dict[str, int | None]:
     """How long each topic that exists keeps an event at the most; None is for ever.
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import psycopg
@@ -97,10 +98,12 @@ def _out_of_order(ledger: Ledger) -> int:
     return late
 
 
-def _rows(connection: psycopg.Connection, name: str, schema: str = "public") -> list[tuple]:  # type: ignore[type-arg]
+def _rows(
+    connection: psycopg.Connection[Any], name: str, schema: str = "public"
+) -> list[tuple[Any, ...]]:
     query = sql.SQL(_QUERIES[name]).format(schema=sql.Identifier(schema))
     return connection.execute(query).fetchall()
 
 
-def _number(connection: psycopg.Connection, name: str) -> int:  # type: ignore[type-arg]
+def _number(connection: psycopg.Connection[Any], name: str) -> int:
     return int(_rows(connection, name)[0][0])

@@ -1,6 +1,6 @@
 """Connect to Postgres, and say plainly why it did not work."""
 
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import psycopg
 from psycopg import pq
@@ -21,19 +21,24 @@ _PARAMETERS: dict[str, Any] = {
 Chosen = TypeVar("Chosen", bound=psycopg.Connection[Any])
 
 
+@overload
+def connect(url: str, *, autocommit: bool = ...) -> psycopg.Connection[Any]: ...
+
+
+@overload
+def connect(url: str, kind: type[Chosen], *, autocommit: bool = ...) -> Chosen: ...
+
+
 def connect(
-    url: str,
-    connection_class: type[Chosen] = psycopg.Connection,  # type: ignore[assignment]  # the default
-    *,
-    autocommit: bool = False,
-) -> Chosen:
+    url: str, kind: type[psycopg.Connection[Any]] = psycopg.Connection, *, autocommit: bool = False
+) -> psycopg.Connection[Any]:
     """Open a connection to `url` (a URL or a conninfo string; what it sets itself is kept).
 
     Raises PostgresUnavailableError when nobody answers, SettingsError when the server refuses.
     """
     chosen = make_conninfo(**(_PARAMETERS | _parsed(url)))
     try:
-        return connection_class.connect(chosen, autocommit=autocommit)
+        return kind.connect(chosen, autocommit=autocommit)
     except psycopg.Error as error:
         raise _told_apart(error, masked(url), chosen) from None
 

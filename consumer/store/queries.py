@@ -13,7 +13,7 @@ identifiers, to be filled in with psycopg.sql; values are parameters such as `%(
 import re
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import LiteralString, cast
+from typing import LiteralString
 
 _NAME_LINE = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
@@ -23,4 +23,4 @@ def load_queries(file_name: str, package: str = __package__) -> Mapping[str, Lit
     text = files(package).joinpath(file_name).read_text("utf-8")
     _head, *parts = _NAME_LINE.split(text)
     named = dict(zip(parts[::2], parts[1::2], strict=True))
-    return {name: cast("LiteralString", query.strip().rstrip(";")) for name, query in named.items()}
+    return {name: query.strip().rstrip(";") for name, query in named.items()}

@@ -1,0 +1,212 @@
+"""The files of Kafka, Connect and Debezium: fetched once into the user's cache, checked by sha256."""
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import tarfile
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+
+from consumer.errors import ChecksumError, DiskFullError, FetchError
+from consumer.local.extra import package_folder
+
+LOCK = Path(__file__).with_name("artifacts.lock.toml")
+CACHE_VARIABLE = "INBOX_CACHE_DIR"
+THREADS = 8
+TIMEOUT_S = 60
+ROOM_FACTOR = 3  # the fetched file, its checked copy, and the unpacked archive
+
+OnFetched = Callable[[int, int], None]
+"""Told (bytes that are there, bytes in all)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One file, as the lock names it."""
+
+    group: str
+    artifact: str
+    version: str
+    packaging: str
+    size: int
+    sha256: str
+    classifier: str = ""
+
+    @property
+    def file_name(self) -> str:
+        """Its name in the cache."""
+        parts = [self.artifact, self.version, *([self.classifier] if self.classifier else [])]
+        return f"{'-'.join(parts)}.{self.packaging}"
+
+    @property
+    def coordinate(self) -> str:
+        """Its name for people."""
+        return f"{self.group}:{self.artifact}:{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where the files are."""
+
+    class_path: tuple[Path, ...]
+    plugin_path: Path
+    """The folder for Connect's `plugin.path`; it holds Debezium's connector."""
+
+
+Fetch = Callable[[Artifact, Path], Path]
+"""Fetches an artifact into a folder and answers the file."""
+
+
+def locked_artifacts() -> tuple[Artifact, ...]:
+    """What the lock in the package names."""
+    return tuple(Artifact(**each) for each in tomllib.loads(LOCK.read_text("utf-8"))["artifacts"])
+
+
+def cache_folder() -> Path:
+    """INBOX_CACHE_DIR, else the user's cache folder."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    return Path(chosen) if chosen else platformdirs.user_cache_path("debezium-inbox")
+
+
+def fetch_with_jgo(artifact: Artifact, folder: Path) -> Path:
+    """Fetch from the Maven repository that jgo knows."""
+    package_folder("jgo")
+    from jgo.maven import MavenContext  # noqa: PLC0415  # slow to import, needed once
+
+    context = MavenContext(repo_cache=folder, local_repos=[], timeout=TIMEOUT_S)
+    component = context.project(artifact.group, artifact.artifact).at_version(artifact.version)
+    chosen: dict[str, Any] = {"packaging": artifact.packaging}
+    if artifact.classifier:
+        chosen["classifier"] = artifact.classifier
+    return Path(component.artifact(**chosen).resolve())
+
+
+def provide(
+    artifacts: Iterable[Artifact],
+    cache: Path,
+    *,
+    fetch: Fetch = fetch_with_jgo,
+    on_fetched: OnFetched = lambda _done, _total: None,
+) -> Files:
+    """Make sure that every file is in the cache; a second call needs no network.
+
+    Raises FetchError, ChecksumError or DiskFullError; a killed or failed call leaves nothing half-done.
+    """
+    wanted = tuple(artifacts)
+    with _cache_errors(cache):
+        cache.mkdir(parents=True, exist_ok=True)
+        with _alone(cache):
+            _fetch_missing(wanted, cache, fetch, on_fetched)
+            plugin_path = _unpacked([a for a in wanted if a.packaging == "tar.gz"], cache)
+    jars = tuple(cache / each.file_name for each in wanted if each.packaging == "jar")
+    return Files(jars, plugin_path)
+
+
+def _fetch_missing(
+    wanted: tuple[Artifact, ...], cache: Path, fetch: Fetch, on_fetched: OnFetched
+) -> None:
+    missing = [each for each in wanted if not _is_there(each, cache)]
+    total = sum(each.size for each in wanted)
+    done = total - sum(each.size for each in missing)
+    if not missing:
+        return
+    _check_room(cache, total - done)
+    with tempfile.TemporaryDirectory(dir=cache, prefix="staging-") as staging:
+        with ThreadPoolExecutor(THREADS) as pool:
+            tasks = {pool.submit(_fetch_one, a, cache, Path(staging), fetch): a for a in missing}
+            try:
+                for task in as_completed(tasks):
+                    task.result()
+                    done += tasks[task].size
+                    on_fetched(done, total)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+
+
+def _fetch_one(artifact: Artifact, cache: Path, staging: Path, fetch: Fetch) -> None:
+    try:
+        fetched = fetch(artifact, staging)
+    except OSError as error:
+        if error.errno is not None and not isinstance(error, (ConnectionError, TimeoutError)):
+            raise
+        raise _not_fetched(artifact, error) from error
+    except RuntimeError as error:
+        raise _not_fetched(artifact, error) from error
+    found = hashlib.sha256(fetched.read_bytes()).hexdigest()
+    if found != artifact.sha256:
+        raise ChecksumError(
+            f"{artifact.coordinate}: the fetched file has sha256 {found}, the lock says "
+            f"{artifact.sha256}; it was not kept: a proxy or mirror on the way changes files"
+        )
+    fetched.replace(cache / artifact.file_name)
+
+
+def _not_fetched(artifact: Artifact, error: Exception) -> FetchError:
+    return FetchError(
+        f"{artifact.coordinate} cannot be fetched ({type(error).__name__}); it is needed once, then "
+        f"kept in the cache: is the network there, and the Maven repository reachable?"
+    )
+
+
+def _is_there(artifact: Artifact, cache: Path) -> bool:
+    """Files get their name only after their checksum was right; the size tells of later damage."""
+    file = cache / artifact.file_name
+    return file.is_file() and file.stat().st_size == artifact.size
+
+
+def _check_room(cache: Path, missing_bytes: int) -> None:
+    needed, free = missing_bytes * ROOM_FACTOR, shutil.disk_usage(cache).free
+    if free < needed:
+        raise DiskFullError(
+            f"{cache} has {free // 2**20} MB free, the local stack's files need "
+            f"{needed // 2**20} MB; make room or set {CACHE_VARIABLE} to another folder"
+        )
+
+
+def _unpacked(archives: Iterable[Artifact], cache: Path) -> Path:
+    """The folder of unpacked plugin archives; its name changes with their contents."""
+    chosen = list(archives)
+    digest = hashlib.sha256("".join(each.sha256 for each in chosen).encode()).hexdigest()[:16]
+    folder = cache / f"plugins-{digest}"
+    if not folder.is_dir():
+        with tempfile.TemporaryDirectory(dir=cache, prefix="staging-") as staging:
+            half = Path(staging) / "plugins"
+            for each in chosen:
+                with tarfile.open(cache / each.file_name) as archive:
+                    archive.extractall(half, filter="data")
+            half.rename(folder)
+    return folder
+
+
+@contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """One process at a time fetches into the cache; the others wait and find the files there."""
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextmanager
+def _cache_errors(cache: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise DiskFullError(
+                f"no room left in {cache}; make room or set {CACHE_VARIABLE} to another folder"
+            ) from error
+        raise FetchError(
+            f"cannot keep files in {cache}: {error.strerror or type(error).__name__}; set "
+            f"{CACHE_VARIABLE} to a folder that can be written"
+        ) from error
