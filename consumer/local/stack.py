@@ -98,13 +98,12 @@ class Stack:
             )
             parts = self._parts(state, files)
             started = time.monotonic()
-            for name in ("postgres", "kafka"):
+            for name in PARTS:  # at once: a worker waits for its broker by itself
                 self._start(name, parts[name], state)
-            for name in ("postgres", "kafka"):
-                self._await(name, parts[name], state, started)
-            self._start("connect", parts["connect"], state)
+            self._await("postgres", parts["postgres"], state, started)
             make_databases(self._postgres(state).url(), state.passwords)
-            self._await("connect", parts["connect"], state, started)
+            for name in ("kafka", "connect"):
+                self._await(name, parts[name], state, started)
 
     def down(self, *, delete: bool = False) -> None:
         """Stop what runs, also after a crash; `delete` removes the folder with its data."""

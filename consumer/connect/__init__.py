@@ -1,0 +1,1 @@
+"""Kafka Connect: deploy connector JSON and know that it runs."""
