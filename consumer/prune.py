@@ -79,10 +79,19 @@ def _check_window(
         kept = timedelta(milliseconds=kept_ms)
         if older_than < kept:
             raise PruneRefusedError(
-                f"a window of {older_than} is shorter than the {kept} for which topic {name!r} may "
+                f"a window of {_shown(older_than)} is shorter than the {_shown(kept)} for which topic {name!r} may "
                 f"keep an event (retention.ms + segment.ms); an event delivered again would be "
-                f"applied twice; prune with --older-than {-(-kept // timedelta(days=1))}d or more"
+                f"applied twice; prune with --older-than {_shown(kept)} or more"
             )
+
+
+def _shown(window: timedelta) -> str:
+    """The window as the option takes it."""
+    whole = int(window.total_seconds())
+    for unit, size in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if whole % size == 0:
+            return f"{whole // size}{unit}"
+    return f"{whole}s"
 
 
 class _Queries:

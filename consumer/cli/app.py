@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from consumer.cli import local
+from consumer.cli import connector, inbox, local, run, schema, slots
 from consumer.version import __version__
 
 app = typer.Typer(
@@ -14,6 +14,11 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(local.app, name="local")
+app.add_typer(schema.app, name="schema")
+app.add_typer(connector.app, name="connector")
+app.command("run")(run.run)
+app.add_typer(slots.app, name="slots")
+app.add_typer(inbox.app, name="inbox")
 
 
 def _print_version(wanted: bool) -> None:

@@ -121,17 +121,19 @@ def _fetch_missing(
     if not missing:
         return
     _check_room(cache, total - done)
-    with tempfile.TemporaryDirectory(dir=cache, prefix="staging-") as staging:
-        with ThreadPoolExecutor(THREADS) as pool:
-            tasks = {pool.submit(_fetch_one, a, cache, Path(staging), fetch): a for a in missing}
-            try:
-                for task in as_completed(tasks):
-                    task.result()
-                    done += tasks[task].size
-                    on_fetched(done, total)
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+    with (
+        tempfile.TemporaryDirectory(dir=cache, prefix="staging-") as staging,
+        ThreadPoolExecutor(THREADS) as pool,
+    ):
+        tasks = {pool.submit(_fetch_one, a, cache, Path(staging), fetch): a for a in missing}
+        try:
+            for task in as_completed(tasks):
+                task.result()
+                done += tasks[task].size
+                on_fetched(done, total)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _fetch_one(artifact: Artifact, cache: Path, staging: Path, fetch: Fetch) -> None:

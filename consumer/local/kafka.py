@@ -52,7 +52,13 @@ class Kafka:
     def _format(self, properties: Path) -> None:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         # a leading hyphen would be read as an option
-        arguments = ["format", "--ignore-formatted", f"--cluster-id={cluster_id}", "-c", properties]
+        arguments: list[str | Path] = [
+            "format",
+            "--ignore-formatted",
+            f"--cluster-id={cluster_id}",
+            "-c",
+            properties,
+        ]
         formatted = subprocess.run(
             self._command("kafka.tools.StorageTool", *arguments),
             capture_output=True,
@@ -65,4 +71,3 @@ class Kafka:
 
     def _command(self, main_class: str, *arguments: str | Path) -> list[str | Path]:
         return java_command(main_class, self.files.class_path, self.folder, arguments)
-

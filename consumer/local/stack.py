@@ -84,7 +84,9 @@ def default_folder() -> Path:
 class Stack:
     """One stack in one folder; every method may be called from any process at any time."""
 
-    def __init__(self, folder: Path, *, durable: bool = True, progress: Progress | None = None) -> None:
+    def __init__(
+        self, folder: Path, *, durable: bool = True, progress: Progress | None = None
+    ) -> None:
         self.folder, self._durable = folder.absolute(), durable
         self._progress = progress or Silent()
 
@@ -93,9 +95,7 @@ class Stack:
         with self._alone():
             state = State.load(self.folder) or State.new()
             state.save(self.folder)
-            files = provide(
-                locked_artifacts(), cache_folder(), on_fetched=self._progress.fetched
-            )
+            files = provide(locked_artifacts(), cache_folder(), on_fetched=self._progress.fetched)
             parts = self._parts(state, files)
             started = time.monotonic()
             for name in PARTS:  # at once: a worker waits for its broker by itself
@@ -149,7 +149,9 @@ class Stack:
     def _state(self) -> State:
         state = State.load(self.folder)
         if state is None:
-            raise LocalStackError(f"there is no stack in {self.folder}; run: debezium-inbox local up")
+            raise LocalStackError(
+                f"there is no stack in {self.folder}; run: debezium-inbox local up"
+            )
         return state
 
     def _parts(self, state: State, files: Files) -> dict[str, Part]:
@@ -226,9 +228,7 @@ class Stack:
             yield
 
 
-def _wait(
-    answers: Callable[[], bool], runs: Callable[[], bool], name: str, log: Path
-) -> None:
+def _wait(answers: Callable[[], bool], runs: Callable[[], bool], name: str, log: Path) -> None:
     deadline = time.monotonic() + READY_WITHIN_S
     while not answers():
         if not runs():

@@ -1,0 +1,1 @@
+"""Replication slots: read them, and say which are a danger."""
