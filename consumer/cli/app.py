@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from consumer.cli import connector, inbox, local, run, schema, slots
+from consumer.cli import connector, demo, inbox, local, run, schema, slots
 from consumer.version import __version__
 
 app = typer.Typer(
@@ -13,6 +13,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
+app.command("demo")(demo.demo)
 app.add_typer(local.app, name="local")
 app.add_typer(schema.app, name="schema")
 app.add_typer(connector.app, name="connector")
