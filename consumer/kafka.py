@@ -32,13 +32,20 @@ _log = logging.getLogger("debezium-inbox.kafka")
 class KafkaBroker:
     """One member of a consumer group."""
 
-    def __init__(self, bootstrap_servers: str, group_id: str, topics: Topics) -> None:
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        group_id: str,
+        topics: Topics,
+        group_instance_id: str | None = None,
+    ) -> None:
         self._servers, self._topics = bootstrap_servers, topics
         self._unplaced: set[TopicPartition] = set()
         with _reaching(bootstrap_servers):
             self._consumer = KafkaConsumer(
                 bootstrap_servers=bootstrap_servers.split(","),
                 group_id=group_id,
+                group_instance_id=group_instance_id,
                 client_id="debezium-inbox",
                 enable_auto_commit=False,
                 auto_offset_reset="earliest",
@@ -217,6 +224,7 @@ def _reaching(servers: str) -> Iterator[None]:
         yield
     except (
         kafka_errors.AuthorizationError,
+        kafka_errors.FencedInstanceIdError,
         kafka_errors.SaslAuthenticationFailedError,
         kafka_errors.UnsupportedCodecError,
         kafka_errors.KafkaConfigurationError,

@@ -39,6 +39,13 @@ class Settings(BaseSettings):
     group_id: str | None = None
     """Kafka's consumer group; by default the handler's `consumer`."""
 
+    group_instance_id: str | None = None
+    """A name of this process that stays the same when it starts again (Kafka's static membership).
+
+    Kafka then gives it its partitions back at once after a crash, instead of after the 45 seconds in
+    which it holds the dead member for alive. No two running processes may share one.
+    """
+
     wait_for_topic: bool = False
     """Wait for topics that do not exist yet, instead of stopping with an error."""
 

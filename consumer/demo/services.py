@@ -68,7 +68,8 @@ def consumers(settings: Mapping[str, str], folder: Path) -> dict[str, Service]:
     return {
         name: Service(
             [*_RUN, f"{examples_package()}.orders.{path}", "--wait-for-topic"],
-            _environment(settings),
+            # started again under the same name, it gets its partitions back at once
+            _environment({**settings, "INBOX_GROUP_INSTANCE_ID": f"demo-{name}"}),
             folder / f"{name}.log",
         )
         for name, path in CONSUMERS.items()

@@ -39,7 +39,12 @@ class Consumer:
         with (
             _stopped_by_signals(self),
             PostgresInbox(url, settings.db_schema, handler.consumer) as inbox,
-            KafkaBroker(settings.kafka_bootstrap_servers, group_id, handler.topics) as broker,
+            KafkaBroker(
+                settings.kafka_bootstrap_servers,
+                group_id,
+                handler.topics,
+                settings.group_instance_id,
+            ) as broker,
         ):
             inbox.require_current_schema()
             self._await_topics(broker)
