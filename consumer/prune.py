@@ -7,12 +7,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import psycopg
-from psycopg import sql
 
 from consumer.errors import PruneRefusedError, SettingsError
 from consumer.kafka import longest_redelivery_ms
 from consumer.store.connecting import connect
-from consumer.store.queries import load_queries
+from consumer.store.queries import load_queries, with_names
 
 BATCH_ROWS = 5_000
 LOCK_TIMEOUT = "2s"
@@ -120,5 +119,5 @@ class _Queries:
         return total
 
     def _execute(self, name: str, parameters: Mapping[str, Any]) -> psycopg.Cursor[Any]:
-        query = sql.SQL(_QUERIES[name]).format(schema=sql.Identifier(self._schema))
+        query = with_names(_QUERIES[name], schema=self._schema)
         return self._connection.execute(query, parameters)

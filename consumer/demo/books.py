@@ -7,10 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from psycopg import sql
 
 from consumer.store.connecting import connect
-from consumer.store.queries import load_queries
+from consumer.store.queries import load_queries, with_names
 
 Ledger = Sequence[tuple[UUID, str, int]]
 """Event id, key and the event's version within its key, in the order in which they took effect."""
@@ -101,8 +100,7 @@ def _out_of_order(ledger: Ledger) -> int:
 def _rows(
     connection: psycopg.Connection[Any], name: str, schema: str = "public"
 ) -> list[tuple[Any, ...]]:
-    query = sql.SQL(_QUERIES[name]).format(schema=sql.Identifier(schema))
-    return connection.execute(query).fetchall()
+    return connection.execute(with_names(_QUERIES[name], schema=schema), {}).fetchall()
 
 
 def _number(connection: psycopg.Connection[Any], name: str) -> int:

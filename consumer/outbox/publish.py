@@ -8,12 +8,12 @@ from typing import Any
 from uuid import UUID
 
 import psycopg
-from psycopg import errors, pq, sql
+from psycopg import errors, pq
 from uuid_utils.compat import uuid7
 
 from consumer.errors import PublishError, SchemaError
 from consumer.outbox.payload import check_carried, to_json
-from consumer.store.queries import load_queries
+from consumer.store.queries import load_queries, with_names
 
 Caller = psycopg.Connection[Any] | psycopg.Cursor[Any]
 
@@ -41,7 +41,7 @@ class Outbox:
     """Writes outbox rows through the caller's connection or cursor, and never commits."""
 
     def __init__(self, schema: str = "public") -> None:
-        self._insert = sql.SQL(_QUERIES["insert"]).format(schema=sql.Identifier(schema))
+        self._insert = with_names(_QUERIES["insert"], schema=schema)
         self._schema = schema
 
     def publish(

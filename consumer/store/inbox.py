@@ -11,7 +11,7 @@ from consumer.ports import Partition
 from consumer.store.connecting import connect
 from consumer.store.guard import GuardedConnection, GuardedCursor
 from consumer.store.migrations import Target, require_current
-from consumer.store.queries import load_queries
+from consumer.store.queries import load_queries, with_names
 
 _QUERIES = load_queries("inbox.sql")
 
@@ -21,9 +21,8 @@ class PostgresInbox:
 
     def __init__(self, url: str, schema: str, consumer: str) -> None:
         self._url, self._schema, self._consumer = url, schema, consumer
-        names = {"schema": sql.Identifier(schema)}
         self._queries = {
-            name: sql.SQL(_QUERIES[name]).format(**names)
+            name: with_names(_QUERIES[name], schema=schema)
             for name in ("positions", "claim", "advance")
         }
         self._connection = self._connect()

@@ -14,7 +14,7 @@ from psycopg import sql
 
 from consumer.errors import SchemaError
 from consumer.resources import data_folder
-from consumer.store.queries import load_queries
+from consumer.store.queries import load_queries, with_names
 
 _QUERIES = load_queries("migrations.sql")
 
@@ -143,7 +143,8 @@ def _migration(file: Path) -> Migration:
 def _applied(connection: psycopg.Connection[Any], target: Target, schema: str) -> set[int]:
     if not _value(connection, "book_exists", schema=schema):
         return set()
-    rows = connection.execute(_named("versions", schema), {"target": target})
+    query = with_names(_QUERIES["versions"], schema=schema)
+    rows = connection.execute(query, {"target": target})
     return {row[0] for row in rows}
 
 

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from importlib.resources import files
 from typing import LiteralString
 
+from psycopg import sql
+
 _NAME_LINE = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
@@ -24,3 +26,12 @@ def load_queries(file_name: str, package: str = __package__) -> Mapping[str, Lit
     _head, *parts = _NAME_LINE.split(text)
     named = dict(zip(parts[::2], parts[1::2], strict=True))
     return {name: query.strip().rstrip(";") for name, query in named.items()}
+
+
+def with_names(query: LiteralString, **names: str) -> sql.Composed:
+    """`query` with its `{name}`s filled in as quoted identifiers; run it with parameters, maybe {}.
+
+    A per cent sign in an identifier is doubled, since psycopg looks for parameters everywhere.
+    """
+    doubled = {name: sql.Identifier(value.replace("%", "%%")) for name, value in names.items()}
+    return sql.SQL(query).format(**doubled)
