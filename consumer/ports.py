@@ -64,21 +64,25 @@ class InboxTransaction(Protocol):
         """The connection that handlers write through."""
         ...
 
-    def positions(self, partitions: Iterable[Partition]) -> Mapping[Partition, int]:
-        """The stored positions of these partitions, locked until the transaction ends."""
+    def open_batch(self, partitions: Iterable[Partition]) -> Mapping[Partition, int]:
+        """The positions of these partitions, locked; from here on only a closed batch commits."""
         ...
 
     def claim(self, event_ids: Iterable[UUID]) -> set[UUID]:
         """Insert the ids and answer those that are fresh; the rest are duplicates."""
         ...
 
-    def advance(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Move the positions up."""
+    def close_batch(self, next_offsets: Mapping[Partition, int]) -> None:
+        """Move the positions up; the transaction may commit."""
         ...
 
 
 class Inbox(Protocol):
     """The inbox's database, as the engine needs it."""
+
+    def positions(self, partitions: Iterable[Partition]) -> Mapping[Partition, int]:
+        """The stored positions of these partitions."""
+        ...
 
     def transaction(self) -> AbstractContextManager[InboxTransaction]:
         """One transaction; it commits when the block ends and rolls back when the block raises."""

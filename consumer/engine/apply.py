@@ -33,13 +33,13 @@ class Applied:
 def apply_batch(inbox: Inbox, handler: EventHandler, batch: Batch) -> Applied:
     """Apply the batch's fresh events and move the positions, in one transaction or not at all."""
     with inbox.transaction() as transaction:
-        positions = transaction.positions(batch.next_offsets)
+        positions = transaction.open_batch(batch.next_offsets)
         unseen = [event for p, event in batch.events if event.offset >= positions.get(p, 0)]
         fresh = list(_first_of_each(unseen, transaction.claim(event.id for event in unseen)))
         if fresh:
             with guarded(transaction.connection):
                 handler.handle_batch(fresh, transaction.connection)
-        transaction.advance(batch.next_offsets)
+        transaction.close_batch(batch.next_offsets)
     return Applied(
         applied=len(fresh),
         duplicates_by_position=len(batch.events) - len(unseen),

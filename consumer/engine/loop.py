@@ -57,8 +57,7 @@ class Loop:
         """Start partitions that are new here where the inbox's positions say."""
         if not partitions:
             return
-        with self._inbox.transaction() as transaction:
-            positions = transaction.positions(partitions)
+        positions = self._inbox.positions(partitions)
         self._check_log_reaches(positions)
         committed = self._broker.committed(partitions)
         self._broker.start_at({**committed, **positions})

@@ -23,7 +23,7 @@ class PostgresInbox:
         self._url, self._schema, self._consumer = url, schema, consumer
         self._queries = {
             name: with_names(_QUERIES[name], schema=schema)
-            for name in ("positions", "claim", "advance")
+            for name in ("positions", "open_batch", "claim", "close_batch")
         }
         self._connection = self._connect()
 
@@ -51,6 +51,11 @@ class PostgresInbox:
         with self._connection.transaction():
             self._connection.execute("SELECT 1")
 
+    def positions(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The stored positions of these partitions."""
+        with self.transaction() as transaction:
+            return transaction.positions("positions", partitions)
+
     @contextmanager
     def transaction(self) -> Iterator["PostgresTransaction"]:
         """One transaction; it commits when the block ends and rolls back when the block raises."""
@@ -74,14 +79,18 @@ class PostgresTransaction:
         self.connection = connection
         self._consumer, self._queries = consumer, queries
 
-    def positions(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """The stored positions of these partitions, locked until the transaction ends."""
+    def open_batch(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """The positions of these partitions, locked; from here on only a closed batch commits."""
+        return self.positions("open_batch", partitions)
+
+    def positions(self, query: str, partitions: Iterable[Partition]) -> dict[Partition, int]:
+        """What `query` answers for these partitions."""
         asked = {(each.topic_id, each.number): each for each in partitions}
         columns = {
             "topic_ids": [topic_id for topic_id, _ in asked],
             "partitions": [number for _, number in asked],
         }
-        rows = self._run("positions", columns)
+        rows = self._run(query, columns)
         return {asked[topic_id, number]: offset for topic_id, number, offset in rows}
 
     def claim(self, event_ids: Iterable[UUID]) -> set[UUID]:
@@ -89,15 +98,15 @@ class PostgresTransaction:
         ids = list(event_ids)
         return {row[0] for row in self._run("claim", {"event_ids": ids})} if ids else set()
 
-    def advance(self, next_offsets: Mapping[Partition, int]) -> None:
-        """Move the positions up."""
+    def close_batch(self, next_offsets: Mapping[Partition, int]) -> None:
+        """Move the positions up; the transaction may commit."""
         columns = {
             "topic_ids": [each.topic_id for each in next_offsets],
             "partitions": [each.number for each in next_offsets],
             "topics": [each.topic for each in next_offsets],
             "next_offsets": list(next_offsets.values()),
         }
-        self._run("advance", columns)
+        self._run("close_batch", columns)
 
     def _run(self, name: str, columns: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         cursor = self.connection.execute(

@@ -1,6 +1,16 @@
 -- name: positions
--- The positions of these partitions, locked until the transaction ends: a member of the group that
--- lost a partition and does not know it yet cannot apply beside the one that has it now.
+-- How far these partitions have been applied.
+SELECT topic_id, partition, next_offset
+FROM {schema}.consumer_positions
+JOIN unnest(%(topic_ids)s::uuid[], %(partitions)s::integer[]) AS asked (topic_id, partition)
+  USING (topic_id, partition)
+WHERE consumer = %(consumer)s;
+
+-- name: open_batch
+-- The same, locked until the transaction ends: a member of the group that lost a partition and does
+-- not know it yet cannot apply beside the one that has it now. Sorted, against deadlocks. From here
+-- on the transaction can only commit when `close_batch` has run (see schema/inbox).
+WITH opened AS (INSERT INTO {schema}.open_batches DEFAULT VALUES)
 SELECT p.topic_id, p.partition, p.next_offset
 FROM {schema}.consumer_positions AS p
 JOIN unnest(%(topic_ids)s::uuid[], %(partitions)s::integer[]) AS asked (topic_id, partition)
@@ -19,8 +29,9 @@ ORDER BY event_id
 ON CONFLICT DO NOTHING
 RETURNING event_id;
 
--- name: advance
--- Positions move up, never down.
+-- name: close_batch
+-- Positions move up, never down, and the batch may commit.
+WITH closed AS (DELETE FROM {schema}.open_batches WHERE backend = pg_backend_pid())
 INSERT INTO {schema}.consumer_positions AS p (consumer, topic_id, partition, topic, next_offset)
 SELECT %(consumer)s, new.topic_id, new.partition, new.topic, new.next_offset
 FROM unnest(

@@ -39,4 +39,23 @@ CREATE TABLE consumer_positions (
     autovacuum_vacuum_threshold = 1000
 );
 
+-- A batch's claims, effects and positions commit whole. A row of open_batches is there only inside a
+-- batch's transaction: it breaks the deferred foreign key until the batch's last statement deletes it,
+-- so a COMMIT in between, however it is smuggled into a handler, fails and rolls everything back.
+-- Without this, events that were claimed but not yet handled would be taken for duplicates: lost.
+CREATE TABLE batch_is_finished (
+    finished boolean PRIMARY KEY CHECK (finished)
+);
+INSERT INTO batch_is_finished VALUES (true);
+
+CREATE UNLOGGED TABLE open_batches (
+    backend  integer NOT NULL DEFAULT pg_backend_pid(),
+    finished boolean NOT NULL DEFAULT false,
+    CONSTRAINT a_batch_commits_whole FOREIGN KEY (finished) REFERENCES batch_is_finished
+        DEFERRABLE INITIALLY DEFERRED
+) WITH (
+    autovacuum_vacuum_scale_factor = 0,     -- always empty to others, one dead row a batch
+    autovacuum_vacuum_threshold = 1000
+);
+
 INSERT INTO schema_migrations (target, version) VALUES ('inbox', 1);

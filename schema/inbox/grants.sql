@@ -2,4 +2,5 @@
 GRANT USAGE ON SCHEMA {schema} TO {role};
 GRANT SELECT ON {schema}.schema_migrations TO {role};
 GRANT SELECT, INSERT ON {schema}.processed_events TO {role};
+GRANT SELECT, INSERT, DELETE ON {schema}.open_batches TO {role};
 GRANT SELECT, INSERT, UPDATE ON {schema}.consumer_positions TO {role};

@@ -133,7 +133,9 @@ def test_an_event_without_a_type_is_refused_by_a_handler_of_types(event_type: st
     """It is no event of an unknown type: passing it over would lose every event of the topic."""
     record = ARecord(headers=headers(id=ID, eventType=event_type))
 
-    with pytest.raises(DecodeError, match=r"table\.fields\.additional\.placement=event_type:header"):
+    with pytest.raises(
+        DecodeError, match=r"table\.fields\.additional\.placement=event_type:header"
+    ):
         decode(record, Typed.declaration)
     assert read(record).type == event_type
 
