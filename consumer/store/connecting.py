@@ -64,7 +64,8 @@ def _parsed(url: str) -> dict[str, Any]:
 def _told_apart(error: psycopg.Error, where: str, url: str) -> InboxError:
     """Libpq gives no SQLSTATE for a failed connection; whether the server answers a ping does tell."""
     reason = " ".join(str(error).split()).removeprefix("connection failed: ")
-    if pq.PGconn.ping(url.encode()) == pq.Ping.OK:
+    timed_out = isinstance(error, psycopg.errors.ConnectionTimeout)  # then a ping would, too
+    if not timed_out and pq.PGconn.ping(url.encode()) == pq.Ping.OK:
         return SettingsError(f"Postgres at {where} refused the connection: {reason}")
     return PostgresUnavailableError(
         f"Postgres at {where} does not answer ({reason}); is it running, and is the URL right?"
