@@ -8,8 +8,9 @@ listener only pauses what was assigned, and the engine places those partitions b
 import difflib
 import logging
 import re
+import socket
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Self
 
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
@@ -22,6 +23,7 @@ from consumer.handler import Topics
 from consumer.ports import Partition, Polled
 
 BOOTSTRAP_TIMEOUT_MS = 10_000
+CONNECT_TIMEOUT_S = 5
 CLOSE_TIMEOUT_MS = 5_000
 MAX_POLL_INTERVAL_MS = 300_000
 _NEAR_NAMES = 3
@@ -42,6 +44,7 @@ class KafkaBroker:
         self._servers, self._topics = bootstrap_servers, topics
         self._unplaced: set[TopicPartition] = set()
         with _reaching(bootstrap_servers):
+            _check_reachable(bootstrap_servers)
             self._consumer = KafkaConsumer(
                 bootstrap_servers=bootstrap_servers.split(","),
                 group_id=group_id,
@@ -177,11 +180,10 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
 def broker_answers(bootstrap_servers: str) -> bool:
     """Whether a broker answers a request, soon."""
     try:
-        admin = KafkaAdminClient(bootstrap_servers=bootstrap_servers, bootstrap_timeout_ms=1000)
-    except (kafka_errors.KafkaError, OSError):
+        with _admin(bootstrap_servers, timeout_ms=1000):
+            return True
+    except (KafkaUnavailableError, SettingsError):
         return False
-    admin.close()
-    return True
 
 
 def longest_redelivery_ms(bootstrap_servers: str, topics: Iterable[str]) -> dict[str, int | None]:
@@ -190,19 +192,46 @@ def longest_redelivery_ms(bootstrap_servers: str, topics: Iterable[str]) -> dict
     A segment goes as a whole, `retention.ms` after its youngest record, and takes records for up to
     `segment.ms`, so the oldest record of a segment stays for the sum.
     """
-    with _reaching(bootstrap_servers):
-        admin = KafkaAdminClient(
-            bootstrap_servers=bootstrap_servers.split(","),
-            bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS,
-        )
-        try:
-            present = set(admin.list_topics())
-            asked = [name for name in topics if name in present]
-            resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in asked]
-            described = admin.describe_configs(resources, config_filter="all") if asked else {}
-        finally:
-            admin.close()
+    with _admin(bootstrap_servers) as admin:
+        present = set(admin.list_topics())
+        asked = [name for name in topics if name in present]
+        resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in asked]
+        described = admin.describe_configs(resources, config_filter="all") if asked else {}
     return {name: _kept_ms(described["topic"][name]) for name in asked}
+
+
+@contextmanager
+def _admin(servers: str, timeout_ms: int = BOOTSTRAP_TIMEOUT_MS) -> Iterator[Any]:
+    with _reaching(servers):
+        _check_reachable(servers)
+        admin = KafkaAdminClient(
+            bootstrap_servers=servers.split(","), bootstrap_timeout_ms=timeout_ms
+        )
+        with closing(admin):
+            yield admin
+
+
+def _check_reachable(servers: str) -> None:
+    """Raise OSError when no server takes a connection.
+
+    A kafka-python client that finds nobody raises as well, but later, and leaves its thread behind.
+    """
+    failed = OSError("no address")
+    for server in servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        try:
+            socket.create_connection(
+                (host.strip("[]"), int(port)), timeout=CONNECT_TIMEOUT_S
+            ).close()
+        except OSError as error:
+            failed = error
+        except ValueError:
+            raise SettingsError(
+                f"INBOX_KAFKA_BOOTSTRAP_SERVERS: expected host:port, got {server!r}"
+            ) from None
+        else:
+            return
+    raise failed
 
 
 def _kept_ms(config: Mapping[str, Mapping[str, str]]) -> int | None:
@@ -234,6 +263,10 @@ def _reaching(servers: str) -> Iterator[None]:
         ) from error
     except (kafka_errors.KafkaError, OSError) as error:
         raise KafkaUnavailableError(
-            f"Kafka at {servers} does not answer ({type(error).__name__}); is it running, and is "
+            f"Kafka at {servers} does not answer ({_reason(error)}); is it running, and is "
             f"INBOX_KAFKA_BOOTSTRAP_SERVERS right?"
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or type(error).__name__

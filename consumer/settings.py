@@ -16,7 +16,9 @@ Identifier = Annotated[str, StringConstraints(min_length=1, max_length=63, patte
 class Settings(BaseSettings):
     """The settings of one process; each field is also `INBOX_` + its name in upper case."""
 
-    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, frozen=True, extra="forbid", env_ignore_empty=True
+    )
 
     database_url: SecretStr | None = None
     """The inbox's database, as a Postgres URL or conninfo string."""

@@ -184,6 +184,7 @@ def _unpacked(archives: Iterable[Artifact], cache: Path) -> Path:
     if not folder.is_dir():
         with tempfile.TemporaryDirectory(dir=cache, prefix="staging-") as staging:
             half = Path(staging) / "plugins"
+            half.mkdir()
             for each in chosen:
                 with tarfile.open(cache / each.file_name) as archive:
                     archive.extractall(half, filter="data")

@@ -8,7 +8,7 @@ from pathlib import Path
 from consumer.kafka import broker_answers
 from consumer.local.artifacts import Files
 from consumer.local.java import java_command, write_properties
-from consumer.local.process import Identity, died, port_is_open, spawn
+from consumer.local.process import Identity, died, spawn
 
 PARTITIONS = 3
 
@@ -47,8 +47,7 @@ class Kafka:
 
     def answers(self) -> bool:
         """Whether the broker answers a request, not only whether its port is open."""
-        # the port first: a client that finds nobody is slow to give up, and leaves sockets open
-        return port_is_open(self.port) and broker_answers(f"127.0.0.1:{self.port}")
+        return broker_answers(f"127.0.0.1:{self.port}")
 
     def _format(self, properties: Path) -> None:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()

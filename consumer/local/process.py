@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -79,15 +78,6 @@ def died(part: str, log: Path, why: str) -> PartDiedError:
     """The error for a part that ended or did not get ready, with the end of its log."""
     tail = log.read_text("utf-8", "replace").splitlines()[-LOG_TAIL_LINES:] if log.exists() else []
     return PartDiedError("\n  ".join([f"{part} {why}; the end of {log}:", *tail]))
-
-
-def port_is_open(port: int) -> bool:
-    """Whether somebody on this machine listens on `port`."""
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return False
-    return True
 
 
 def is_root() -> bool:

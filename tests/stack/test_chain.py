@@ -184,7 +184,9 @@ def test_an_idle_outboxs_slot_moves_while_others_write(chain: Chain) -> None:
     """The heartbeat's message does it; a heartbeat without its query would not."""
     chain.sql(chain.shop, "CREATE TABLE IF NOT EXISTS busy (filler text)")
     for _ in range(3):
-        chain.sql(chain.shop, "INSERT INTO busy SELECT repeat('x', 900) FROM generate_series(1, 9000)")
+        chain.sql(
+            chain.shop, "INSERT INTO busy SELECT repeat('x', 900) FROM generate_series(1, 9000)"
+        )
 
     def lag() -> int:
         (slot,) = [each for each in read_slots(chain.shop) if each.name == "outbox"]
