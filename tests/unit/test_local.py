@@ -194,12 +194,13 @@ def test_a_process_that_ignores_sigterm_is_ended_with_its_children(tmp_path: Pat
     )
     log = tmp_path / "log"
     identity = spawn([sys.executable, "-c", script], log=log, environment=dict(os.environ))
-    child = int(until(log.read_text, "the child's pid"))
+    pid = int(until(log.read_text, "the child's pid"))
+    child = Identity(pid, psutil.Process(pid).create_time())
 
     stop(identity, signal.SIGTERM, patience_s=0.5)
 
     assert identity.process() is None
-    assert not psutil.pid_exists(child)
+    assert child.process() is None
 
 
 def test_a_part_that_died_shows_the_end_of_its_log(tmp_path: Path) -> None:
