@@ -10,6 +10,7 @@ from consumer.cli.console import DryRunOption, JsonOption, err, out, print_json
 from consumer.connect import apply as applying
 from consumer.connect.client import ConnectClient, ConnectorStatus
 from consumer.connect.file import ConnectorFile, read_connector_file
+from consumer.resources import data_folder
 from consumer.settings import load_settings
 from consumer.slots.facts import slot_holder
 
@@ -20,7 +21,9 @@ ConnectOption = Annotated[str | None, typer.Option(help="INBOX_CONNECT_URL")]
 
 @app.command("apply")
 def apply(
-    file: Annotated[Path, typer.Argument(help="Connector JSON, such as connectors/outbox.json.")],
+    file: Annotated[
+        Path, typer.Argument(help="Connector JSON: a path, or a file that we ship: outbox.json.")
+    ],
     connect_url: ConnectOption = None,
     source_database_url: Annotated[
         str | None,
@@ -34,7 +37,7 @@ def apply(
 ) -> None:
     """Make Connect run FILE: PUT only on difference, then wait until it runs."""
     settings = load_settings(connect_url=connect_url, source_database_url=source_database_url)
-    connector = read_connector_file(file)
+    connector = read_connector_file(_path(file))
     if connector.nested:
         err.print(f'{file} has the form {{"name", "config"}} of POST; its config is used')
     url = settings.source_database_url
@@ -84,6 +87,11 @@ def delete(
         f"deleted {name}. Its replication slot stays and retains WAL until the disk is full: if "
         f"nothing will read it again, drop it with pg_drop_replication_slot()"
     )
+
+
+def _path(file: Path) -> Path:
+    shipped = data_folder("connectors") / file
+    return shipped if not file.exists() and file.parent == Path() and shipped.exists() else file
 
 
 def _holder(connector: ConnectorFile, url: str) -> applying.SlotHolder | None:
