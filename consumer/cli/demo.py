@@ -1,6 +1,8 @@
 """`debezium-inbox demo`: the whole chain on this machine, and the books closed at the end."""
 
 import shlex
+import shutil
+from pathlib import Path
 from typing import Annotated, Self
 
 import typer
@@ -71,7 +73,8 @@ def demo(
     """
     if crashes >= orders:
         raise typer.BadParameter(f"--crashes {crashes}: expected fewer than the {orders} orders")
-    with story.new_folder(keep=keep) as folder:
+    folder = story.new_folder()
+    try:
         with DemoProgress() as progress:
             outcome = story.tell_the_story(
                 folder,
@@ -81,10 +84,21 @@ def demo(
                 keep=keep,
                 teller=progress,
             )
-        _tell(outcome)
-        if keep:
-            _play_on(Stack(folder / "stack"))
+    except Exception:
+        _point_to_logs(folder)
+        raise
+    _tell(outcome)
+    if keep:
+        _play_on(Stack(folder / "stack"))
+    elif outcome.balanced:
+        shutil.rmtree(folder)
+    else:
+        _point_to_logs(folder)
     raise typer.Exit(0 if outcome.balanced else 1)
+
+
+def _point_to_logs(folder: Path) -> None:
+    err.print(f"what each process said is in {folder} and below", soft_wrap=True)
 
 
 def _tell(outcome: Outcome) -> None:

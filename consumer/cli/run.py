@@ -1,5 +1,7 @@
 """`debezium-inbox run`: consume."""
 
+import faulthandler
+import signal
 import sys
 from typing import Annotated
 
@@ -32,7 +34,8 @@ def run(
         bool, typer.Option("--debug", help="Print tracebacks; they may hold event data.")
     ] = False,
 ) -> None:
-    """Consume events with MODULE:HANDLER until SIGTERM or SIGINT."""
+    """Consume events with MODULE:HANDLER until SIGTERM or SIGINT; SIGUSR1 prints where it is."""
+    faulthandler.register(signal.SIGUSR1, all_threads=True)
     configure_logging(json_lines=not sys.stderr.isatty())
     settings = load_settings(
         database_url=database_url,

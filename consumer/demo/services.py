@@ -50,6 +50,11 @@ class Service:
         except subprocess.TimeoutExpired:
             self.kill()
 
+    def tell_where_it_is(self) -> None:
+        """Ask a consumer to write the stacks of its threads into its log."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(signal.SIGUSR1)
+
     def exit_status(self) -> int | None:
         """How it ended, or None while it runs."""
         return self.process.poll() if self.process else None

@@ -2,11 +2,9 @@
 
 import json
 import random
-import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -80,16 +78,11 @@ class Play:
         return self.settings["INBOX_DATABASE_URL"]
 
 
-@contextmanager
-def new_folder(*, keep: bool) -> Iterator[Path]:
-    """A folder of the demo's own; it is removed at the end unless it is kept."""
+def new_folder() -> Path:
+    """A folder of the demo's own."""
     folder = Path(tempfile.mkdtemp(prefix="debezium-inbox-demo-"))
     folder.chmod(0o711 if is_root() else 0o700)  # Postgres, which refuses root, must get in
-    try:
-        yield folder
-    finally:
-        if not keep:
-            shutil.rmtree(folder, ignore_errors=True)
+    return folder
 
 
 def tell_the_story(
@@ -131,15 +124,16 @@ def _trade(
 ) -> Outcome:
     shop = services.shop(orders, per_second, play.settings, folder)
     consumers = services.consumers(play.settings, folder)
+    points = _crash_points(orders, crashes)
     try:
         shop.start()
         for consumer in consumers.values():
             consumer.start()
-        books = _follow(play, shop, consumers, _crash_points(orders, crashes), teller)
+        books = _follow(play, shop, consumers, points, teller)
     finally:
         for service in (shop, *consumers.values()):
             service.stop()
-    return _close(play, books, crashes, [each.log for each in consumers.values()])
+    return _close(play, books, crashes - len(points), [each.log for each in consumers.values()])
 
 
 def _crash_points(orders: int, crashes: int) -> list[int]:
@@ -166,10 +160,14 @@ def _follow(
         if applied > best:
             best, moved_at = applied, time.monotonic()
         if crash_points and books.accounts["stock"].applied >= crash_points[0]:
-            crash_points.pop(0)
+            del crash_points[0]
             _crash(consumers, teller)
         done = shop_status == 0 and not crash_points and books.balanced
-        if done or time.monotonic() - moved_at > STALLED_AFTER_S:
+        if done:
+            return books
+        if time.monotonic() - moved_at > STALLED_AFTER_S:
+            for consumer in consumers.values():
+                consumer.tell_where_it_is()
             return books
         _check_services(shop, consumers)
         time.sleep(_LOOK_EVERY_S)
