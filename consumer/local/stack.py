@@ -24,7 +24,7 @@ from consumer.local.state import State, check_port_is_free
 
 PARTS = ("postgres", "kafka", "connect")
 READY_WITHIN_S = 60.0
-STOP_PATIENCE_S = 20.0
+STOP_PATIENCE_S = 8.0
 _ASK_EVERY_S = 0.1
 
 
