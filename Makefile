@@ -64,3 +64,7 @@ build: .venv/installed-dev  ## Build the wheel and the sdist into dist/.
 .PHONY: lock
 lock: .venv/installed-dev  ## Write the lock of the local stack's files anew.
 	$(BIN)/python tools/lock_jars.py
+
+.PHONY: bench
+bench: .venv/installed-dev  ## Measure, and print the figures.
+	$(BIN)/python benchmarks/latency.py

@@ -16,6 +16,7 @@ from consumer.demo import story
 from consumer.demo.books import Books
 from consumer.demo.story import Outcome
 from consumer.local.stack import Stack
+from consumer.resources import examples_package
 
 TRADING_S = 8.0  # the shop's pace is chosen so that trading takes about this long
 
@@ -133,7 +134,8 @@ def _play_on(stack: Stack) -> None:
         f"\nThe stack is still up. Play on:\n"
         f'  eval "$(debezium-inbox local env --folder {folder})"\n'
         f"  debezium-inbox slots check outbox\n"
-        f'  psql "$INBOX_SOURCE_DATABASE_URL"\n'
+        f"  python -m {examples_package()}.orders.shop --orders 100\n"
+        f"  debezium-inbox run {examples_package()}.orders.warehouse:Warehouse\n"
         f"and take it down with:\n"
         f"  debezium-inbox local down --delete --folder {folder}",
         highlight=False,
