@@ -123,6 +123,7 @@ class KafkaBroker:
     def poll(self, timeout_s: float, most: int) -> Polled:
         """Keep the group alive and take up to `most` records, waiting up to `timeout_s`."""
         with _reaching(self._servers):
+            self._take_up_joining()
             polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=most)
         # A partition that is unplaced by now was assigned anew inside this very poll.
         return {self._partition(k): v for k, v in polled.items() if k not in self._unplaced}
@@ -141,6 +142,16 @@ class KafkaBroker:
             self._consumer.commit(offsets)
         except kafka_errors.KafkaError as error:
             _log.warning("offset not committed, redelivery will be absorbed: %r", error)
+
+    def _take_up_joining(self) -> None:
+        """Make poll() go on with a rejoin that the last poll() left in flight.
+
+        kafka-python 3.0.12 forgets a rejoin for changed metadata when its answer comes after poll()'s
+        timeout: the listener is never called, heartbeats stay off, and nothing is ever consumed.
+        """
+        coordinator = self._consumer._coordinator  # noqa: SLF001  # there is no public way
+        if coordinator.rejoining:
+            coordinator.request_rejoin()
 
     def _present(self) -> set[str]:
         with _reaching(self._servers):

@@ -1,0 +1,91 @@
+"""Our member of a Kafka group, on a real broker."""
+
+from uuid import uuid4
+
+import pytest
+from kafka.admin import KafkaAdminClient
+
+from consumer.errors import KafkaUnavailableError, SettingsError
+from consumer.kafka import KafkaBroker, broker_answers
+from tests.builders import headers
+from tests.fix_stack import Chain
+from tests.waiting import until
+
+PARTITIONS = 6
+
+
+def test_a_rejoin_that_ends_after_the_polls_timeout_is_not_forgotten(chain: Chain) -> None:
+    """The member hung: kafka-python dropped the answer, and the partitions stayed paused for ever."""
+    topic = chain.make_topic(PARTITIONS)
+    with KafkaBroker(chain.kafka, topic, (topic,)) as broker:
+        broker.subscribe()
+        until(lambda: broker.poll(0.2, 1) or len(broker.unplaced()) == PARTITIONS, "the join")
+        admin = KafkaAdminClient(bootstrap_servers=chain.kafka)
+        admin.create_partitions({topic: PARTITIONS + 2})
+        admin.close()
+        cluster = broker._consumer._cluster
+
+        def known() -> bool:
+            cluster.request_update()
+            return len(cluster.partitions_for_topic(topic)) == PARTITIONS + 2
+
+        until(known, "the new partitions in the client's metadata")
+
+        def rejoined() -> bool:
+            broker.poll(0.001, 1)  # shorter than any answer takes
+            return len(broker.unplaced()) == PARTITIONS + 2
+
+        until(rejoined, "the rejoin")
+
+
+def test_assigned_partitions_give_nothing_until_they_are_placed(chain: Chain) -> None:
+    """The engine looks up its positions first."""
+    topic = chain.make_topic(PARTITIONS)
+    chain.produce(topic, *((f"k-{n}", b"1", headers(id=str(uuid4()))) for n in range(20)))
+    with KafkaBroker(chain.kafka, topic, (topic,)) as broker:
+        broker.subscribe()
+        polled: list[object] = []
+
+        def assigned() -> bool:
+            polled.extend(broker.poll(0.1, 100))
+            return len(broker.unplaced()) == PARTITIONS
+
+        until(assigned, "the partitions")
+        polled.extend(broker.poll(0.5, 100))
+        assert polled == []
+        placed = broker.committed(broker.unplaced())
+        assert set(placed.values()) == {0}
+        assert sum(broker.end_offsets(placed).values()) == 20
+
+        broker.start_at(placed)
+        records: list[object] = []
+
+        def all_read() -> bool:
+            for of_partition in broker.poll(0.2, 100).values():
+                records.extend(of_partition)
+            return len(records) == 20
+
+        until(all_read, "the records")
+        broker.hold()
+        assert len(broker.unplaced()) == PARTITIONS
+
+
+@pytest.mark.parametrize("servers", ["127.0.0.1:1", "nowhere.invalid:9092", "[::1]:1"])
+def test_a_broker_that_is_not_there_is_told_with_its_address(servers: str) -> None:
+    """Soon, and without a thread left behind."""
+    assert not broker_answers(servers)
+    with pytest.raises(KafkaUnavailableError) as caught:
+        KafkaBroker(servers, "g", ("t",))
+    assert f"Kafka at {servers} does not answer" in str(caught.value)
+
+
+@pytest.mark.parametrize("servers", ["", "host", "host:", "host:x"])
+def test_an_address_that_is_none_is_told(servers: str) -> None:
+    """With the variable's name."""
+    with pytest.raises(SettingsError, match="INBOX_KAFKA_BOOTSTRAP_SERVERS: expected host:port"):
+        KafkaBroker(servers, "g", ("t",))
+
+
+def test_one_server_of_several_is_enough(chain: Chain) -> None:
+    """The first is down."""
+    assert broker_answers(f"127.0.0.1:1,{chain.kafka}")
