@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import psycopg
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from consumer.cli.console import DryRunOption, JsonOption, out, print_json
 from consumer.settings import load_settings, required_url
@@ -45,8 +46,10 @@ def apply(
         else:
             pending = migrations.apply(connection, target, schema, grant_to)
     names = ", ".join(each.name for each in pending)
-    done = "would apply" if dry_run else "applied"
-    out.print(f"{target} in schema {schema!r}: " + (f"{done} {names}" if names else "is current"))
+    done = [f"{'would apply' if dry_run else 'applied'} {names}" if names else "is current"]
+    if grant_to is not None:
+        done.append(f"{'would grant' if dry_run else 'granted'} to {grant_to!r}")
+    out.print(f"{target} in schema {schema!r}: {'; '.join(done)}", markup=False, soft_wrap=True)
 
 
 @app.command("status")
@@ -103,7 +106,8 @@ def _table(found: list[Status]) -> Table:
     table = Table("target", "schema", "applied", "pending", "unknown to this code")
     for each in found:
         pending = ", ".join(migration.name for migration in each.pending)
-        table.add_row(each.target, each.schema, _join(each.applied), pending, _join(each.newer))
+        cells = (each.target, each.schema, _join(each.applied), pending, _join(each.newer))
+        table.add_row(*map(Text, cells))
     return table
 
 

@@ -1,11 +1,13 @@
 """`debezium-inbox slots`: says which replication slots are a danger."""
 
-from typing import Annotated
+from dataclasses import asdict
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
-from consumer.cli.console import JsonOption, out, print_json
+from consumer.cli.console import JsonOption, err, out, print_json
 from consumer.errors import InboxError
 from consumer.settings import load_settings, required_url
 from consumer.slots.assess import (
@@ -51,6 +53,11 @@ def check(
         print_json([_plain(verdict) for verdict in verdicts])
     else:
         out.print(verdict_table(verdicts))
+    if not verdicts:  # a slot that went away must not look like a good day
+        err.print(
+            "the server has no logical slot; name those that you expect: slots check outbox",
+            soft_wrap=True,
+        )
     raise typer.Exit(worst(verdicts))
 
 
@@ -59,8 +66,8 @@ def verdict_table(verdicts: list[Verdict]) -> Table:
     table = Table("slot", "state", "why", "what to do", title="replication slots")
     for verdict in verdicts:
         style = _STYLES.get(verdict.severity, "bold red")
-        state = f"[{style}]{verdict.severity.name.lower()}[/]"
-        table.add_row(verdict.slot, state, verdict.reason, verdict.advice)
+        state = Text(verdict.severity.name.lower(), style)
+        table.add_row(Text(verdict.slot), state, Text(verdict.reason), Text(verdict.advice))
     return table
 
 
@@ -72,10 +79,5 @@ def _check(slots: list[str], url: str | None, thresholds: Thresholds) -> list[Ve
         return [Verdict("(all)", Severity.BLIND, str(error), "")]
 
 
-def _plain(verdict: Verdict) -> dict[str, str]:
-    return {
-        "slot": verdict.slot,
-        "severity": verdict.severity.name.lower(),
-        "reason": verdict.reason,
-        "advice": verdict.advice,
-    }
+def _plain(verdict: Verdict) -> dict[str, Any]:
+    return {**asdict(verdict), "severity": verdict.severity.name.lower()}

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,10 @@ class ConnectorFile:
     """All values as text, as Connect keeps them, with `name`."""
     nested: bool
     """The file had the form {"name": …, "config": {…}} of POST."""
+
+    def renamed(self, name: str) -> "ConnectorFile":
+        """The same config under another name."""
+        return replace(self, name=name, config={**self.config, "name": name})
 
 
 def read_connector_file(path: Path) -> ConnectorFile:

@@ -1,7 +1,7 @@
 """What the facts mean: facts in, verdicts out, nothing asked and nothing written."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 from consumer.slots.facts import SlotFacts
@@ -23,9 +23,10 @@ class Severity(IntEnum):
 class Thresholds:
     """From how many bytes on a slot is a danger.
 
-    Retained WAL is a sawtooth (restart_lsn moves only with a checkpoint or a running-transactions
-    record), and a healthy connector lags by what is written in one `offset.flush.interval.ms`, so
-    bounds of a few megabytes would alarm on good days.
+    Retained WAL is a sawtooth (restart_lsn moves only with a running-transactions record), and a
+    healthy connector lags by what is written in one `offset.flush.interval.ms` (a minute by default),
+    so bounds of a few megabytes would alarm on good days. The defaults: a warning from Postgres's own
+    default max_wal_size on, which a server may hold with no slot at all; critical from five times that.
     """
 
     warning_bytes: int = WARNING_BYTES
@@ -40,6 +41,8 @@ class Verdict:
     severity: Severity
     reason: str
     advice: str
+    facts: SlotFacts | None = None
+    """What the verdict stands on; None when there is no slot, or nothing could be seen."""
 
 
 def assess(
@@ -61,6 +64,10 @@ def worst(verdicts: Iterable[Verdict]) -> Severity:
 
 
 def _assess_one(slot: SlotFacts, thresholds: Thresholds) -> Verdict:
+    return replace(_verdict(slot, thresholds), facts=slot)
+
+
+def _verdict(slot: SlotFacts, thresholds: Thresholds) -> Verdict:
     """Lost first: its other numbers stand still or vanish, and look like a good day's."""
     if slot.wal_status == "lost" or slot.invalidation_reason:
         return _lost(slot)

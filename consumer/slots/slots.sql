@@ -1,9 +1,10 @@
 -- name: slots
 -- Logical slots as jsonb, so that one query serves Postgres 13 to 18, whose columns differ. Any role
--- may read this. pg_current_wal_lsn() raises on a standby.
+-- may read this. pg_current_wal_lsn() raises on a standby; a standby that reads from an archive
+-- replays what it never received.
 WITH server AS (
   SELECT CASE WHEN pg_is_in_recovery()
-    THEN coalesce(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
+    THEN greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn())
     ELSE pg_current_wal_lsn()
   END AS lsn
 )

@@ -34,7 +34,8 @@ def connect(
 ) -> psycopg.Connection[Any]:
     """Open a connection to `url` (a URL or a conninfo string; what it sets itself is kept).
 
-    Raises PostgresUnavailableError when nobody answers, SettingsError when the server refuses.
+    Raises PostgresUnavailableError when nobody answers, SettingsError when the server refuses or the
+    URL's parameters cannot be used.
     """
     chosen = make_conninfo(**(_PARAMETERS | _parsed(url)))
     try:
@@ -64,8 +65,13 @@ def _parsed(url: str) -> dict[str, Any]:
 def _told_apart(error: psycopg.Error, where: str, url: str) -> InboxError:
     """Libpq gives no SQLSTATE for a failed connection; whether the server answers a ping does tell."""
     reason = " ".join(str(error).split()).removeprefix("connection failed: ")
+    if isinstance(error, psycopg.ProgrammingError):
+        return SettingsError(f"the URL of Postgres at {where} cannot be used: {reason}")
     timed_out = isinstance(error, psycopg.errors.ConnectionTimeout)  # then a ping would, too
-    if not timed_out and pq.PGconn.ping(url.encode()) == pq.Ping.OK:
+    ping = pq.Ping.NO_RESPONSE if timed_out else pq.PGconn.ping(url.encode())
+    if ping == pq.Ping.NO_ATTEMPT:
+        return SettingsError(f"the URL of Postgres at {where} cannot be used: {reason}")
+    if ping == pq.Ping.OK:
         return SettingsError(f"Postgres at {where} refused the connection: {reason}")
     return PostgresUnavailableError(
         f"Postgres at {where} does not answer ({reason}); is it running, and is the URL right?"

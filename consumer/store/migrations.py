@@ -1,7 +1,7 @@
 """The schema's migrations: plain numbered SQL files, applied in order, each in one transaction.
 
-A file ends by writing its own row into `schema_migrations`, so a file that a person ran with psql is
-as much applied as one that the tool ran.
+A file ends by writing its own row into `debezium_inbox_migrations`, so a file that a person ran with
+psql is as much applied as one that the tool ran.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
-from psycopg import sql
+from psycopg import errors, sql
 
 from consumer.errors import SchemaError
 from consumer.resources import data_folder
@@ -76,20 +76,20 @@ def apply(
 ) -> tuple[Migration, ...]:
     """Apply what is pending, and grants, in one transaction; answers what was applied.
 
-    Safe to run at once from many places. Raises SchemaError when the database is newer than the code
-    or a migration fails; then nothing is changed.
+    Safe to run at once from many places. Raises SchemaError when the database is newer than the code,
+    or Postgres refuses a statement; then nothing is changed.
     """
     with connection.transaction():
         connection.execute(_QUERIES["lock"])
         if not _value(connection, "schema_exists", schema=schema):
-            connection.execute(_named("create_schema", schema))
+            _run(connection, "CREATE SCHEMA", _named("create_schema", schema), schema)
         before = status(connection, target, schema)
         _refuse_newer(before)
         connection.execute(_named("set_search_path", schema))
         for migration in before.pending:
-            _run(connection, migration, schema)
+            _run(connection, f"migration {migration.name}", sql.SQL(migration.statements), schema)
         if grant_to is not None:
-            connection.execute(grants(target, schema, grant_to))
+            _run(connection, f"GRANT to {grant_to!r}", grants(target, schema, grant_to), schema)
     return before.pending
 
 
@@ -103,8 +103,9 @@ def grants(target: Target, schema: str, role: str) -> sql.Composed:
 def script(target: Target, schema: str, grant_to: str | None = None) -> sql.Composed:
     """All of the target's SQL, as `psql` can run it: what `apply` runs in an empty database."""
     parts: list[sql.Composable] = [
+        sql.SQL("BEGIN;\n"),
         _named("create_schema", schema),
-        sql.SQL(";\nBEGIN;\n"),
+        sql.SQL(";\n"),
         _named("set_search_path", schema),
         sql.SQL(";\n\n"),
         *(sql.SQL(each.statements) for each in migrations(target)),
@@ -144,17 +145,31 @@ def _applied(connection: psycopg.Connection[Any], target: Target, schema: str) -
     if not _value(connection, "book_exists", schema=schema):
         return set()
     query = with_names(_QUERIES["versions"], schema=schema)
-    rows = connection.execute(query, {"target": target})
-    return {row[0] for row in rows}
-
-
-def _run(connection: psycopg.Connection[Any], migration: Migration, schema: str) -> None:
     try:
-        connection.execute(sql.SQL(migration.statements))
+        return {row[0] for row in connection.execute(query, {"target": target})}
+    except errors.InsufficientPrivilege:
+        raise _not_readable(connection.info.user, target, schema) from None
+
+
+def _not_readable(role: str, target: Target, schema: str) -> SchemaError:
+    granting = f", or have them run: debezium-inbox schema apply --target inbox --grant-to {role!r}"
+    return SchemaError(
+        f"role {role!r} may not read the {target} migrations of schema {schema!r}; connect as the "
+        f"tables' owner{granting if target is Target.INBOX else ''}"
+    )
+
+
+def _run(
+    connection: psycopg.Connection[Any], step: str, statements: sql.SQL | sql.Composed, schema: str
+) -> None:
+    try:
+        connection.execute(statements)
     except psycopg.Error as error:
+        reason = error.diag.message_primary or " ".join(str(error).split())
+        if isinstance(error, errors.InsufficientPrivilege):
+            reason += "; run it as the database's owner, or give them what `schema sql` prints"
         raise SchemaError(
-            f"migration {migration.name} failed in schema {schema!r}, nothing was changed: "
-            f"{error.diag.message_primary or error}"
+            f"{step} failed in schema {schema!r}, nothing was changed: {reason}"
         ) from error
 
 

@@ -6,13 +6,20 @@ SELECT pg_advisory_xact_lock(hashtextextended('debezium-inbox schema', 0));
 CREATE SCHEMA IF NOT EXISTS {schema};
 
 -- name: schema_exists
-SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s);
+-- A name longer than Postgres keeps is cut as it was when the schema was made.
+SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = %(schema)s::name);
 
 -- name: set_search_path
 SET LOCAL search_path TO {schema};
 
 -- name: book_exists
-SELECT to_regclass(format('%%I.schema_migrations', %(schema)s::text)) IS NOT NULL;
+-- From the catalogue, which every role may read, also without USAGE on the schema.
+SELECT EXISTS (
+  SELECT
+  FROM pg_class
+  JOIN pg_namespace ON pg_namespace.oid = relnamespace
+  WHERE nspname = %(schema)s::name AND relname = 'debezium_inbox_migrations'
+);
 
 -- name: versions
-SELECT version FROM {schema}.schema_migrations WHERE target = %(target)s;
+SELECT version FROM {schema}.debezium_inbox_migrations WHERE target = %(target)s;

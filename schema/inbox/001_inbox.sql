@@ -1,7 +1,9 @@
 -- The inbox: which events a consumer has applied, and how far it has read.
 -- Names are unqualified: the tables are made in the first schema of the search_path.
 
-CREATE TABLE IF NOT EXISTS schema_migrations (
+-- Which files were applied. Inbox and outbox share it where they share a schema, so whichever comes
+-- second finds it there. Not schema_migrations: other tools keep a table of that name.
+CREATE TABLE IF NOT EXISTS debezium_inbox_migrations (
     target     text        NOT NULL,
     version    integer     NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT now(),
@@ -58,4 +60,4 @@ CREATE UNLOGGED TABLE open_batches (
     autovacuum_vacuum_threshold = 1000
 );
 
-INSERT INTO schema_migrations (target, version) VALUES ('inbox', 1);
+INSERT INTO debezium_inbox_migrations (target, version) VALUES ('inbox', 1);

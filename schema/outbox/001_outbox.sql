@@ -13,7 +13,8 @@ BEGIN
 END
 $$;
 
-CREATE TABLE IF NOT EXISTS schema_migrations (
+-- As in schema/inbox: which files were applied.
+CREATE TABLE IF NOT EXISTS debezium_inbox_migrations (
     target     text        NOT NULL,
     version    integer     NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT now(),
@@ -28,7 +29,8 @@ CREATE TABLE outbox (
     payload        jsonb       NOT NULL,
     headers        jsonb,
     -- clock_timestamp() and not now(): the time of the event, not of its transaction's start. It is
-    -- also volatile, so COPY writes one WAL record a row; Debezium 3.6 loses rows that share one.
+    -- also volatile, so a COPY that leaves it out writes one WAL record a row; Debezium 3.6 loses rows
+    -- that share one.
     created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
 
     -- The topic is 'outbox.' and this. Kafka allows 249 characters. A dot is refused because Kafka
@@ -54,4 +56,4 @@ CREATE TABLE outbox (
 CREATE PUBLICATION outbox FOR TABLE outbox
     WITH (publish = 'insert', publish_via_partition_root = true);
 
-INSERT INTO schema_migrations (target, version) VALUES ('outbox', 1);
+INSERT INTO debezium_inbox_migrations (target, version) VALUES ('outbox', 1);

@@ -16,7 +16,9 @@ from consumer.store.connecting import connect
 from consumer.store.migrations import Target
 from tests.servers import PostgresServer
 
-ODD_NAMES = ["plain", "Weird Name", 'with"quote', "select", "ünï", "a.b", "%s", "{schema}"]
+ODD_NAMES = [
+    "plain", "Weird Name", 'with"quote', "select", "ünï", "a.b", "%s", "{schema}", "[/x]", "ü" * 40,
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -49,6 +51,16 @@ def test_both_targets_share_one_schema(connection: psycopg.Connection[Any]) -> N
     assert all(migrations.status(connection, each, "public").current for each in Target)
 
 
+def test_other_tools_books_are_left_alone(connection: psycopg.Connection[Any]) -> None:
+    """Rails, Ecto, dbmate and others keep a schema_migrations of another shape beside our tables."""
+    connection.execute("CREATE TABLE schema_migrations (version varchar PRIMARY KEY)")
+
+    for target in Target:
+        migrations.apply(connection, target, "public")
+        assert migrations.status(connection, target, "public").current
+    assert _value(connection, "SELECT count(*) FROM schema_migrations") == 0
+
+
 def test_eight_applies_at_once_apply_once(empty_database: str) -> None:
     """All replicas of a service may apply at their start."""
 
@@ -63,7 +75,9 @@ def test_eight_applies_at_once_apply_once(empty_database: str) -> None:
 def test_a_database_newer_than_the_code_is_refused(connection: psycopg.Connection[Any]) -> None:
     """An old program does not write into tables that it does not know."""
     migrations.apply(connection, Target.INBOX, "public")
-    connection.execute("INSERT INTO schema_migrations (target, version) VALUES ('inbox', 99)")
+    connection.execute(
+        "INSERT INTO debezium_inbox_migrations (target, version) VALUES ('inbox', 99)"
+    )
 
     for ask in (migrations.require_current, migrations.apply):
         with pytest.raises(SchemaError, match=r"version 99, newer than this code"):
@@ -78,6 +92,43 @@ def test_a_failing_migration_changes_nothing(connection: psycopg.Connection[Any]
         migrations.apply(connection, Target.OUTBOX, "shop")
     assert not migrations.status(connection, Target.OUTBOX, "shop").applied
     assert _value(connection, "SELECT to_regnamespace('shop')") is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "step"), [("new", "CREATE SCHEMA"), ("public", "migration 001_inbox")]
+)
+def test_a_role_that_may_not_is_told_who_may(
+    connection: psycopg.Connection[Any], role: str, schema: str, step: str
+) -> None:
+    """One line, and nothing is changed."""
+    connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+
+    with pytest.raises(SchemaError, match=f"{step} failed in schema '{schema}'.*denied.*owner"):
+        migrations.apply(connection, Target.INBOX, schema)
+
+
+def test_a_grant_to_a_role_that_does_not_exist_changes_nothing(
+    connection: psycopg.Connection[Any],
+) -> None:
+    """Tables without their grants would be found out by the consumer, later."""
+    with pytest.raises(SchemaError, match=r"GRANT to 'ghost' failed.*\"ghost\" does not exist"):
+        migrations.apply(connection, Target.INBOX, "public", grant_to="ghost")
+    assert not migrations.status(connection, Target.INBOX, "public").applied
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [(Target.INBOX, "owner, or have them run.*--grant-to"), (Target.OUTBOX, "tables' owner$")],
+)
+def test_a_role_without_grants_is_told_what_is_missing(
+    connection: psycopg.Connection[Any], role: str, target: Target, said: str
+) -> None:
+    """Tables that a role may not read are no missing tables: applying again would not help."""
+    migrations.apply(connection, target, "own")
+    connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(role)))
+
+    with pytest.raises(SchemaError, match=f"may not read the {target} migrations.*{said}"):
+        migrations.require_current(connection, target, "own")
 
 
 def test_a_database_that_is_not_utf8_is_refused(postgres_server: PostgresServer) -> None:
@@ -150,7 +201,7 @@ def test_the_consumers_role_may_do_its_work_and_nothing_else(
         "DELETE FROM inbox.consumer_positions",
         "TRUNCATE inbox.processed_events",
         "CREATE TABLE inbox.other ()",
-        "INSERT INTO inbox.schema_migrations VALUES ('inbox', 2)",
+        "INSERT INTO inbox.debezium_inbox_migrations VALUES ('inbox', 2)",
     ):
         with pytest.raises(errors.InsufficientPrivilege):
             connection.execute(statement.encode())

@@ -44,6 +44,15 @@ def test_the_form_of_post_is_accepted(tmp_path: Path) -> None:
     assert (read.name, read.nested, read.config["connector.class"]) == ("a", True, "X")
 
 
+def test_a_name_can_be_given_instead_of_the_files(tmp_path: Path) -> None:
+    """Also inside the config, where Connect expects it."""
+    file = write(tmp_path, '{"name": "a", "connector.class": "X"}')
+
+    renamed = read_connector_file(file).renamed("b")
+
+    assert (renamed.name, renamed.config["name"]) == ("b", "b")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -77,7 +86,9 @@ def test_every_line_of_a_shipped_file_has_its_reason(file: Path) -> None:
     told = set(re.findall(r"^\| `([^`]+)` \|", readme, re.MULTILINE))
 
     assert all(isinstance(value, str) for value in config.values())
-    assert config["database.password"].startswith("${env:")
+    secret = [key for key in config if re.search("password|secret|token|jaas|user", key)]
+    assert "database.password" in secret
+    assert all(re.fullmatch(r"\$\{env:INBOX_CONNECTOR_\w+\}", config[key]) for key in secret)
     assert set(config) == told
 
 
@@ -90,8 +101,12 @@ def test_every_line_of_a_shipped_file_has_its_reason(file: Path) -> None:
             "a.B: one\n\tat x\nCaused by: c.D: two\n\tat y\nCaused by: e.F: three\n\t... 2 more",
             "e.F: three",
         ),
+        (
+            "a.B: one\nCaused by: e.F: ERROR: two\n  Detail: three\n\tat y\n\t... 2 more\n",
+            "e.F: ERROR: two Detail: three",
+        ),
     ],
 )
 def test_the_root_cause_is_the_last_caused_by(trace: str, cause: str) -> None:
-    """The line that says why."""
+    """What says why, also over more than one line, without frames."""
     assert root_cause(trace) == cause

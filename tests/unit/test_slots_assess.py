@@ -12,9 +12,13 @@ GOOD = SlotFacts(
     name="outbox",
     database="shop",
     plugin="pgoutput",
+    temporary=False,
     active=True,
+    active_pid=4711,
     wal_status="reserved",
     invalidation_reason=None,
+    restart_lsn="0/1000",
+    confirmed_flush_lsn="0/1384",
     retained_wal_bytes=1000,
     delivery_lag_bytes=100,
     safe_wal_bytes=None,
@@ -78,6 +82,7 @@ def test_a_slot_is_judged_by_its_worst_fact(
     assert verdict.severity == severity
     assert reason in verdict.reason
     assert advice in verdict.advice
+    assert verdict.facts == replace(GOOD, **change)  # type: ignore[arg-type]
 
 
 def test_an_expected_slot_that_is_missing_is_critical() -> None:
