@@ -24,4 +24,5 @@ def print_json(facts: Any) -> None:
 
 def report(error: InboxError) -> None:
     """Print one line: the error's stable code and its text."""
-    err.print(f"error \\[{error.code}]: {error}", style="red", highlight=False, soft_wrap=True)
+    text = f"error [{error.code}]: {error}"
+    err.print(text, style="red", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,218 @@
+"""The engine over a broker in memory and a real Postgres: what fails loses nothing."""
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from consumer import Event
+from consumer.errors import PoisonError
+from consumer.store.connecting import connect
+from tests.fix_bench import PARTITION, Bench, Effect, Recorded, ids
+from tests.waiting import until
+
+
+def fail_at(identity: UUID, error: Callable[[], Exception]) -> Effect:
+    def fail(event: Event[Any], connection: Any) -> None:
+        if event.id == identity:
+            raise error()
+
+    return fail
+
+
+def test_a_poison_event_stops_the_consumer_in_front_of_it_and_nothing_is_lost(
+    bench: Bench,
+) -> None:
+    """What came before is applied; once mended, the rest follows, each once."""
+    records = [bench.log.add() for _ in range(10)]
+    poison = ids(records)[4]
+    bench.handler.then = fail_at(poison, lambda: ValueError("4111111111111111"))
+
+    with pytest.raises(
+        PoisonError, match=rf"event {poison} .*outbox.order/0@4.*ValueError"
+    ) as caught:
+        bench.run()
+
+    assert "4111111111111111" not in str(caught.value)
+    assert bench.ledger() == ids(records)[:4]
+    assert bench.position() == bench.log.committed[PARTITION] == 4
+
+    bench.handler.then = lambda _event, _connection: None
+    bench.run()
+    assert bench.ledger() == ids(records)
+
+
+def test_an_undecodable_record_stops_the_consumer_after_what_came_before(bench: Bench) -> None:
+    """Its place is said, its bytes are not."""
+    first = bench.log.add()
+    bench.log.add(value=b"secret")
+
+    with pytest.raises(PoisonError, match=r"outbox.order/0@1 cannot be read: .*not JSON") as caught:
+        bench.run()
+
+    assert "secret" not in str(caught.value)
+    assert bench.ledger() == ids([first])
+    assert bench.position() == 1
+
+
+def swallow(event: Event[Any], connection: psycopg.Connection[Any]) -> None:
+    with contextlib.suppress(errors.DivisionByZero):
+        connection.execute("SELECT 1/0")
+
+
+@pytest.mark.parametrize(
+    ("effect", "said"),
+    [
+        (swallow, "caught a database error and returned"),
+        (lambda _event, connection: connection.commit(), r"commit\(\) in a handler"),
+        (lambda _event, connection: connection.rollback(), r"rollback\(\) in a handler"),
+        (lambda _event, connection: connection.close(), r"close\(\) in a handler"),
+        (lambda _event, connection: setattr(connection, "autocommit", True), "autocommit in"),
+        (lambda _event, connection: connection.execute("COMMIT"), "COMMIT in a handler"),
+        (lambda _event, connection: connection.execute(b" rollback work"), "ROLLBACK in a handler"),
+        (lambda _event, connection: connection.cursor().execute("END"), "END in a handler"),
+        (lambda _event, connection: connection.execute("-- x\nCOMMIT"), "a_batch_commits_whole"),
+        (
+            lambda _event, connection: connection.execute("SELECT 1; COMMIT; BEGIN"),
+            "a_batch_commits_whole",
+        ),
+        (
+            lambda _event, connection: connection.pgconn.exec_(b"COMMIT"),
+            "ended the transaction",
+        ),
+        (
+            lambda _event, connection: psycopg.Cursor(connection).execute("COMMIT"),
+            "a_batch_commits_whole",
+        ),
+        (lambda _event, connection: connection.execute("-- x\nROLLBACK"), "ended the transaction"),
+        (
+            lambda _event, connection: connection.execute("SELECT %s", ["a\x00b"]),
+            "DataError",
+        ),
+        (
+            lambda _event, connection: connection.execute("INSERT INTO codes VALUES ('a'), ('a')"),
+            "UniqueViolation SQLSTATE 23505.* constraint codes_pkey",
+        ),
+    ],
+    ids=[
+        "swallowed error", "commit", "rollback", "close", "autocommit", "COMMIT", "ROLLBACK", "END",
+        "hidden COMMIT", "COMMIT in the middle", "COMMIT by libpq", "COMMIT by another cursor",
+        "hidden ROLLBACK", "NUL", "deferred constraint",
+    ],
+)  # fmt: skip
+def test_what_breaks_the_transaction_is_that_events_failure(
+    bench: Bench, effect: Effect, said: str
+) -> None:
+    """Never a success: no effect, no row, no offset past it."""
+    bench.log.add()
+    bench.handler.then = effect
+
+    with pytest.raises(PoisonError, match=said):
+        bench.run()
+
+    assert bench.ledger() == []
+    assert bench.sql("SELECT count(*) FROM processed_events") == [(0,)]
+    assert PARTITION not in bench.log.committed
+
+
+def test_a_handler_may_use_savepoints(bench: Bench) -> None:
+    """`with connection.transaction()` around what may fail keeps the batch sound."""
+    record = bench.log.add()
+
+    def tolerate(event: Event[Any], connection: psycopg.Connection[Any]) -> None:
+        with pytest.raises(errors.DivisionByZero), connection.transaction():
+            connection.execute("SELECT 1/0")
+        connection.execute("SAVEPOINT mine")
+        connection.execute("ROLLBACK TO SAVEPOINT mine")
+
+    bench.handler.then = tolerate
+    bench.run()
+
+    assert bench.ledger() == ids([record])
+
+
+def test_our_own_unique_violation_is_never_taken_for_a_duplicate(bench: Bench) -> None:
+    """It came from the business table: the event is not yet processed."""
+    bench.sql("CREATE UNIQUE INDEX once ON ledger (event_id)")
+    record = bench.log.add()
+    bench.sql("INSERT INTO ledger (event_id) VALUES (%s)", ids([record])[0])
+
+    with pytest.raises(PoisonError, match=r"UniqueViolation SQLSTATE 23505.* constraint once"):
+        bench.run()
+
+
+def test_a_killed_connection_is_waited_out_and_every_event_applies_once(bench: Bench) -> None:
+    """pg_terminate_backend in the middle of a batch."""
+    records = [bench.log.add() for _ in range(6)]
+    kills = iter([True, False, False, True])
+
+    def kill(event: Event[Any], connection: psycopg.Connection[Any]) -> None:
+        if event.id == ids(records)[3] and next(kills, False):
+            bench.sql("SELECT pg_terminate_backend(%s)", connection.info.backend_pid)
+            connection.execute("SELECT 1")
+
+    bench.handler.then = kill
+    said = bench.run()
+
+    assert bench.ledger() == ids(records)
+    assert len(said.waits) == 1
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01", "55P03", "53100", "25006", "57P01"])
+def test_a_transient_error_is_waited_out(bench: Bench, state: str) -> None:
+    """By SQLSTATE; never counted against the event."""
+    record = bench.log.add()
+    fails = iter([True, True])
+
+    def fail(event: Event[Any], connection: psycopg.Connection[Any]) -> None:
+        if next(fails, False):
+            connection.execute(
+                f"DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '{state}'; END $$".encode()
+            )
+
+    bench.handler.then = fail
+    said = bench.run()
+
+    assert bench.ledger() == ids([record])
+    assert len(said.waits) == 2
+
+
+def test_a_missing_table_stops_the_consumer_at_once(bench: Bench) -> None:
+    """Nothing works until a person changes something: no event is blamed."""
+    bench.log.add()
+    bench.sql("DROP TABLE ledger")
+
+    with pytest.raises(errors.UndefinedTable):
+        bench.run()
+    assert PARTITION not in bench.log.committed
+
+
+def test_a_lock_held_by_another_is_waited_for_with_the_group_kept_alive(bench: Bench) -> None:
+    """lock_timeout bounds the wait; afterwards the batch runs again."""
+    record = bench.log.add()
+    bench.run()
+    again = bench.log.add()
+    said: list[Recorded] = []
+    with connect(bench.url) as other:
+        other.execute("SELECT * FROM consumer_positions FOR UPDATE")
+        bench.url = psycopg.conninfo.make_conninfo(bench.url, options="-c lock_timeout=100ms")
+        waiting = threading.Thread(target=lambda: said.append(bench.run()))
+        waiting.start()
+        _until_blocked_twice(bench)
+        other.rollback()
+    waiting.join(timeout=30)
+
+    assert not waiting.is_alive()
+    assert "LockNotAvailable" in said[0].waits
+    assert bench.ledger() == ids([record, again])
+
+
+def _until_blocked_twice(bench: Bench) -> None:
+    query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    for blocked in (1, 0, 1):
+        until(lambda blocked=blocked: bench.sql(query) == [(blocked,)], "a blocked consumer")  # type: ignore[misc]
