@@ -49,7 +49,7 @@ class DemoProgress(StackProgress):
     def said(self, text: str) -> None:
         """Print a line above the bars."""
         current = self._bar if self._bar.live.is_started else self._books
-        current.console.print(f"  {text}", highlight=False)
+        current.console.print(f"  {text}", highlight=False, markup=False)
 
     def __enter__(self) -> Self:
         super().__enter__()
@@ -99,7 +99,7 @@ def demo(
 
 
 def _point_to_logs(folder: Path) -> None:
-    err.print(f"what each process said is in {folder} and below", soft_wrap=True)
+    err.print(f"what each process said is in {folder} and below", soft_wrap=True, markup=False)
 
 
 def _tell(outcome: Outcome) -> None:

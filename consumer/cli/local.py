@@ -28,7 +28,11 @@ def up(folder: FolderOption = None) -> None:
     chosen = folder or default_folder()
     with StackProgress() as progress:
         Stack(chosen, progress=progress).up()
-    err.print(f'the stack in {chosen} is up; next: eval "$(debezium-inbox local env)"')
+    err.print(
+        f'the stack in {chosen} is up; next: eval "$(debezium-inbox local env)"',
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 @app.command("down")
@@ -68,7 +72,7 @@ def logs(
         raise typer.BadParameter(f"expected one of {', '.join(PARTS)}, got {part!r}")
     log = Stack(folder or default_folder()).log(part)
     if not log.exists():
-        err.print(f"{part} has no log yet: {log}")
+        err.print(f"{part} has no log yet: {log}", markup=False)
         raise typer.Exit(1)
     command = ["tail", f"--lines={lines}", *(["--follow"] if follow else []), str(log)]
     raise typer.Exit(subprocess.run(command, check=False).returncode)

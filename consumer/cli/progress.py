@@ -33,4 +33,4 @@ class StackProgress:
 
     def said(self, text: str) -> None:
         """Print a line above the bar."""
-        self._bar.console.print(f"  {text}", highlight=False)
+        self._bar.console.print(f"  {text}", highlight=False, markup=False)
