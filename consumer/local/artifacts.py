@@ -26,6 +26,9 @@ THREADS = 8
 TIMEOUT_S = 60
 ROOM_FACTOR = 3  # the fetched file, its checked copy, and the unpacked archive
 
+# Python before 3.11.4 has no filters; the archive is the locked one in any case
+_SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+
 OnFetched = Callable[[int, int], None]
 """Told (bytes that are there, bytes in all)."""
 
@@ -187,7 +190,7 @@ def _unpacked(archives: Iterable[Artifact], cache: Path) -> Path:
             half.mkdir()
             for each in chosen:
                 with tarfile.open(cache / each.file_name) as archive:
-                    archive.extractall(half, filter="data")
+                    archive.extractall(half, **_SAFELY)
             half.rename(folder)
     return folder
 

@@ -30,7 +30,7 @@ def test_positions_are_updated_in_place(database: str) -> None:
 
 
 def test_the_pruner_finds_old_rows_by_index(database: str) -> None:
-    """Oldest first, of one consumer, without a sort and without reading the young ones."""
+    """Oldest first, without a sort and without reading the young ones."""
     with connect(database, autocommit=True) as connection:
         connection.execute(
             "INSERT INTO processed_events SELECT 'stock', gen_random_uuid(), now() - n * interval '1 s'"
