@@ -40,8 +40,9 @@ class Ledger(EventHandler):
 class Recorded(Telemetry):
     """Keeps what the loop says."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_wait: Callable[[BaseException], None] = lambda _error: None) -> None:
         super().__init__("ledger")
+        self._on_wait = on_wait
         self.applied = Applied()
         self.skipped: dict[str, int] = {}
         self.waits: list[str] = []
@@ -53,6 +54,7 @@ class Recorded(Telemetry):
 
     def transient_failure(self, error: BaseException, tries: int, pause_s: float) -> None:
         self.waits.append(type(error).__name__)
+        self._on_wait(error)
 
 
 @dataclass
@@ -63,8 +65,8 @@ class Bench:
     log: MemoryLog = field(default_factory=MemoryLog)
     handler: Ledger = field(default_factory=Ledger)
 
-    def run(self, most: int = 100) -> Recorded:
-        stopping, said = threading.Event(), Recorded()
+    def run(self, most: int = 100, said: Recorded | None = None) -> Recorded:
+        stopping, said = threading.Event(), said or Recorded()
         broker = MemoryBroker(self.log, stopping.set)
         with PostgresInbox(self.url, "public", "ledger") as inbox:
             Loop(self.handler, broker, inbox, most=most, telemetry=said, stopping=stopping).run()

@@ -1,6 +1,7 @@
 """What is said of an event that cannot be applied, without a word of its body."""
 
 import traceback
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -25,9 +26,14 @@ def describe(error: BaseException) -> str:
     """The error's class, place and database facts; texts of others may quote the event's data."""
     if isinstance(error, InboxError):
         return str(error)
-    parts = [type(error).__name__, *_database_facts(error)]
+    return " ".join([type(error).__name__, *_database_facts(error), *_place_in_code(error)])
+
+
+def _place_in_code(error: BaseException) -> list[str]:
+    """The innermost line that is no library's."""
     frames = traceback.extract_tb(error.__traceback__)
-    return " ".join(parts) + (f" in {frames[-1].name}, line {frames[-1].lineno}" if frames else "")
+    own = [frame for frame in frames if "site-packages" not in frame.filename] or frames
+    return [f"in {own[-1].name}, {Path(own[-1].filename).name}:{own[-1].lineno}"] if own else []
 
 
 def _database_facts(error: BaseException) -> list[str]:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from psycopg import sql
 
+from consumer.errors import PostgresUnavailableError, SettingsError
 from consumer.ports import Partition
 from consumer.store.connecting import connect
 from consumer.store.guard import GuardedConnection, GuardedCursor
@@ -47,7 +48,7 @@ class PostgresInbox:
         """Connect again if needed and ask the database for an answer; raises when there is none."""
         if self.broken:
             self._connection.close()
-            self._connection = self._connect()
+            self._connection = self._connect_again()
         with self._connection.transaction():
             self._connection.execute("SELECT 1")
 
@@ -61,6 +62,16 @@ class PostgresInbox:
         """One transaction; it commits when the block ends and rolls back when the block raises."""
         with self._connection.transaction():
             yield PostgresTransaction(self._connection, self._consumer, self._queries)
+
+    def _connect_again(self) -> GuardedConnection:
+        """Connect to a server that took us before: what it refuses now may pass.
+
+        Too many connections, a role that is being changed, a database that is being restored.
+        """
+        try:
+            return self._connect()
+        except SettingsError as error:
+            raise PostgresUnavailableError(str(error)) from error
 
     def _connect(self) -> GuardedConnection:
         connection = connect(self._url, GuardedConnection)

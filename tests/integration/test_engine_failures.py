@@ -9,6 +9,7 @@ from uuid import UUID
 import psycopg
 import pytest
 from psycopg import errors
+from psycopg.conninfo import make_conninfo
 
 from consumer import Event
 from consumer.errors import PoisonError
@@ -216,3 +217,35 @@ def _until_blocked_twice(bench: Bench) -> None:
     query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
     for blocked in (1, 0, 1):
         until(lambda blocked=blocked: bench.sql(query) == [(blocked,)], "a blocked consumer")  # type: ignore[misc]
+
+
+def test_a_server_that_refuses_for_a_while_is_waited_for(bench: Bench) -> None:
+    """It took us before: no person is needed when it takes us again."""
+    record = bench.log.add()
+    bench.sql("CREATE ROLE visitor SUPERUSER LOGIN PASSWORD 'v'")
+    admin, bench.url = bench.url, make_conninfo(bench.url, user="visitor", password="v")
+    refused = iter([True])
+
+    def shut_out(event: Event[Any], connection: psycopg.Connection[Any]) -> None:
+        if next(refused, False):
+            with connect(admin, autocommit=True) as other:
+                other.execute("ALTER ROLE visitor NOLOGIN")
+                pid = connection.info.backend_pid
+                other.execute("SELECT pg_terminate_backend(%s)", [pid])
+            connection.execute("SELECT 1")
+
+    def let_in(_error: BaseException) -> None:
+        if len(said.waits) == 3:
+            with connect(admin, autocommit=True) as other:
+                other.execute("ALTER ROLE visitor LOGIN")
+
+    bench.handler.then = shut_out
+    said = Recorded(on_wait=let_in)
+    try:
+        bench.run(said=said)
+    finally:
+        bench.url = admin
+        bench.sql("DROP ROLE visitor")
+
+    assert bench.ledger() == ids([record])
+    assert said.waits[1:3] == ["PostgresUnavailableError", "PostgresUnavailableError"]
