@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from consumer.errors import PortTakenError
+from consumer.errors import LocalStackError, PortTakenError
 from consumer.local.databases import ROLES
 from consumer.local.process import Identity
 
@@ -31,9 +31,15 @@ class State:
         file = _file(folder)
         if not file.exists():
             return None
-        kept = json.loads(file.read_text())
-        processes = {part: Identity(**identity) for part, identity in kept["processes"].items()}
-        return cls(kept["ports"], kept["passwords"], processes)
+        try:
+            kept = json.loads(file.read_text())
+            processes = {part: Identity(**identity) for part, identity in kept["processes"].items()}
+            return cls(kept["ports"], kept["passwords"], processes)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise LocalStackError(
+                f"{file} is damaged ({type(error).__name__}); end what still runs of the stack by "
+                f"hand, then remove {folder}"
+            ) from None
 
     @classmethod
     def new(cls) -> "State":

@@ -160,6 +160,17 @@ def test_ports_and_passwords_are_kept_for_the_owner_alone(tmp_path: Path) -> Non
     assert State.load(tmp_path / "nowhere") is None
 
 
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"ports": {}, "passwords": {}, "processes": 1}']
+)
+def test_a_damaged_state_is_told(tmp_path: Path, text: str) -> None:
+    """With the file, and what is left to do by hand."""
+    (tmp_path / "stack.json").write_text(text)
+
+    with pytest.raises(LocalStackError, match=r"stack\.json is damaged"):
+        State.load(tmp_path)
+
+
 def test_a_taken_port_is_named_with_the_part_that_needs_it() -> None:
     """And what to do."""
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
