@@ -7,6 +7,7 @@
     │   ├── HandlerPathError        MODULE:HANDLER does not import
     │   ├── SchemaError             the database's schema is missing, older or newer than the code
     │   ├── TopicMissingError       a topic does not exist
+    │   ├── DatabaseRefusedError    a statement can never work: no such table, no privilege
     │   ├── PositionError           a topic ends before the position that the inbox has for it
     │   └── ConnectorConfigError    connector JSON is wrong or was refused
     ├── UnavailableError            a part of the system cannot be reached; waiting may help
@@ -75,6 +76,12 @@ class TopicMissingError(ConfigurationError):
     """A topic does not exist."""
 
     code = "topic-missing"
+
+
+class DatabaseRefusedError(ConfigurationError):
+    """A statement can never work until a person changes something: no such table, no privilege."""
+
+    code = "database-refused"
 
 
 class PositionError(ConfigurationError):

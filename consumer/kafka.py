@@ -189,9 +189,9 @@ class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
 
 
 def broker_answers(bootstrap_servers: str) -> bool:
-    """Whether a broker answers a request, soon."""
+    """Whether a broker answers a request."""
     try:
-        with _admin(bootstrap_servers, timeout_ms=1000):
+        with _admin(bootstrap_servers):
             return True
     except (KafkaUnavailableError, SettingsError):
         return False
@@ -212,11 +212,11 @@ def longest_redelivery_ms(bootstrap_servers: str, topics: Iterable[str]) -> dict
 
 
 @contextmanager
-def _admin(servers: str, timeout_ms: int = BOOTSTRAP_TIMEOUT_MS) -> Iterator[Any]:
+def _admin(servers: str) -> Iterator[Any]:
     with _reaching(servers):
         _check_reachable(servers)
         admin = KafkaAdminClient(
-            bootstrap_servers=servers.split(","), bootstrap_timeout_ms=timeout_ms
+            bootstrap_servers=servers.split(","), bootstrap_timeout_ms=BOOTSTRAP_TIMEOUT_MS
         )
         with closing(admin):
             yield admin

@@ -1,10 +1,13 @@
 """The command `debezium-inbox`: one file per command group, one place where errors become exit codes."""
 
 import sys
+from typing import NoReturn
+
+import psycopg
 
 from consumer.cli.app import app
 from consumer.cli.console import report
-from consumer.errors import InboxError
+from consumer.errors import InboxError, PostgresUnavailableError
 
 
 def main() -> None:
@@ -12,5 +15,11 @@ def main() -> None:
     try:
         app()
     except InboxError as error:
-        report(error)
-        sys.exit(error.exit_status)
+        _end(error)
+    except psycopg.OperationalError as error:  # a connection that was lost in the middle
+        _end(PostgresUnavailableError(f"Postgres went away: {' '.join(str(error).split())}"))
+
+
+def _end(error: InboxError) -> NoReturn:
+    report(error)
+    sys.exit(error.exit_status)

@@ -4,11 +4,13 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 
+import psycopg
+
 from consumer.engine.apply import Applied, apply_batch
 from consumer.engine.backoff import Backoff
 from consumer.engine.batch import Batch, read_batch
 from consumer.engine.classify import Failure, classify
-from consumer.engine.poison import poison_error
+from consumer.engine.poison import database_refused_error, poison_error
 from consumer.engine.telemetry import Telemetry
 from consumer.errors import PositionError, UnavailableError
 from consumer.handler import EventHandler
@@ -112,6 +114,8 @@ class Loop:
                 error = next_error
             else:
                 return
+        if isinstance(error, psycopg.Error) and self._failure(error) is Failure.MISCONFIGURATION:
+            raise database_refused_error(error) from error
         raise error
 
     def _keep_group_alive(self, seconds: float) -> None:

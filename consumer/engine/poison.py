@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-from consumer.errors import InboxError, PoisonError
+from consumer.errors import DatabaseRefusedError, InboxError, PoisonError
 from consumer.event import Event, place
 from consumer.handler import EventHandler
 
@@ -19,6 +19,14 @@ def poison_error(event: Event[Any], handler: EventHandler, error: Exception) -> 
         f"event {event.original_id} ({event.type}) at {place(event)} cannot be applied by "
         f"{handler.consumer}: {describe(error)}; the consumer stopped in front of it and nothing is "
         f"lost: mend the handler or the data, then start again (--debug shows the traceback)"
+    )
+
+
+def database_refused_error(error: psycopg.Error) -> DatabaseRefusedError:
+    """The error for a statement that can never work; such errors' own texts hold names, no data."""
+    return DatabaseRefusedError(
+        f"the database refused: {error.diag.message_primary} ({describe(error)}); the consumer stopped "
+        f"and nothing is lost: make the table, or grant what is missing, then start again"
     )
 
 

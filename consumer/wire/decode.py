@@ -113,4 +113,9 @@ def _expanded(headers: Headers) -> Headers:
     if not isinstance(extra, dict):  # somebody else's header of that name
         return tuple(headers)
     others = tuple(h for h in headers if h[0] != EXTRA_HEADERS_HEADER)
-    return others + tuple((name, str(value).encode()) for name, value in extra.items())
+    return others + tuple((name, _header_text(value).encode()) for name, value in extra.items())
+
+
+def _header_text(value: Any) -> str:
+    """What `Outbox` wrote is text; anything else came from another hand, and stays JSON."""
+    return value if isinstance(value, str) else json.dumps(value)

@@ -12,7 +12,7 @@ from psycopg import errors
 from psycopg.conninfo import make_conninfo
 
 from consumer import Event
-from consumer.errors import PoisonError
+from consumer.errors import DatabaseRefusedError, PoisonError
 from consumer.store.connecting import connect
 from tests.fix_bench import PARTITION, Bench, Effect, Recorded, ids
 from tests.waiting import until
@@ -188,7 +188,7 @@ def test_a_missing_table_stops_the_consumer_at_once(bench: Bench) -> None:
     bench.log.add()
     bench.sql("DROP TABLE ledger")
 
-    with pytest.raises(errors.UndefinedTable):
+    with pytest.raises(DatabaseRefusedError, match=r'relation "ledger" does not exist .*42P01'):
         bench.run()
     assert PARTITION not in bench.log.committed
 

@@ -92,12 +92,14 @@ def test_the_last_of_a_repeated_header_wins() -> None:
 
 def test_the_outboxs_extra_headers_come_as_single_ones() -> None:
     """The column `headers` travels as one JSON object."""
-    packed = headers(id=ID, eventType="X", headers='{"traceparent": "00-1", "tenant": "a"}')
+    extra = '{"traceparent": "00-1", "tenant": "a", "n": {"b": [1, null]}}'
+    packed = headers(id=ID, eventType="X", headers=extra)
 
     event = read(ARecord(headers=packed))
 
     assert event.header("traceparent") == b"00-1"
     assert event.header("tenant") == b"a"
+    assert event.header("n") == b'{"b": [1, null]}'
     assert event.header("headers") is None
 
 
