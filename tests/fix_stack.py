@@ -1,23 +1,20 @@
 """Fixtures of the stack tier: the whole real chain, one for the session."""
 
-import contextlib
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
-from kafka.admin import KafkaAdminClient
 
 from consumer.connect import apply as connector
 from consumer.connect.client import ConnectClient
-from consumer.connect.file import read_connector_file
+from consumer.connect.file import ConnectorFile, read_connector_file
 from consumer.event import Headers
 from consumer.local.stack import Stack
 from consumer.slots.facts import slot_holder
@@ -25,10 +22,11 @@ from consumer.store import migrations
 from consumer.store.connecting import connect
 from consumer.store.migrations import Target
 from tests.builders import headers
-from tests.servers import a_folder
+from tests.servers import KafkaServer, a_folder, container_kafka
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[1]
+SHIPPED = ROOT / "connectors" / "outbox.json"
 
 
 @dataclass(frozen=True)
@@ -49,9 +47,9 @@ class Chain:
         return self.settings["INBOX_DATABASE_URL"]
 
     @property
-    def kafka(self) -> str:
-        """Kafka's address."""
-        return self.settings["INBOX_KAFKA_BOOTSTRAP_SERVERS"]
+    def kafka(self) -> KafkaServer:
+        """Its broker."""
+        return KafkaServer(self.settings["INBOX_KAFKA_BOOTSTRAP_SERVERS"])
 
     @property
     def connect(self) -> str:
@@ -63,43 +61,6 @@ class Chain:
         with connect(url, autocommit=True) as connection:
             cursor = connection.execute(query.encode(), values or None)
             return cursor.fetchall() if cursor.description else []
-
-    def make_topic(self, partitions: int = 1) -> str:
-        """A topic that no other test knows."""
-        name = f"outbox.t-{uuid4().hex}"
-        admin = KafkaAdminClient(bootstrap_servers=self.kafka)
-        admin.create_topics({name: {"num_partitions": partitions, "replication_factor": 1}})
-        admin.close()
-        return name
-
-    def produce(self, topic: str, *records: tuple[str, bytes | None, Headers]) -> None:
-        """Send (key, value, headers) to the topic, without Connect."""
-        producer = KafkaProducer(bootstrap_servers=self.kafka)
-        for key, value, extra in records:
-            producer.send(topic, key=key.encode(), value=value, headers=list(extra)).get(timeout=20)
-        producer.close()
-
-    def read(self, topic: str, count: int) -> list[Any]:
-        """The first `count` records of a topic, waited for, by partition and offset."""
-        consumer = KafkaConsumer(
-            bootstrap_servers=self.kafka,
-            isolation_level="read_committed",
-            auto_offset_reset="earliest",
-            allow_auto_create_topics=False,
-        )
-        found: list[Any] = []
-        with contextlib.closing(consumer):
-            until(lambda: topic in consumer.topics(), f"topic {topic}")
-            partitions = consumer.partitions_for_topic(topic)
-            consumer.assign([TopicPartition(topic, number) for number in partitions])
-
-            def enough() -> bool:
-                for records in consumer.poll(timeout_ms=200).values():
-                    found.extend(records)
-                return len(found) >= count
-
-            until(enough, f"{count} records in {topic}")
-        return found
 
 
 @dataclass
@@ -131,6 +92,8 @@ class Command:
 @pytest.fixture(scope="session")
 def chain(request: pytest.FixtureRequest) -> Iterator[Chain]:
     """The stack with both schemas applied and the outbox connector running."""
+    if request.config.getoption("--backend") == "containers":
+        pytest.skip("the whole chain comes from pip only; docker-compose.yml is its other form")
     with a_folder("stack") as folder:
         stack = Stack(folder / "stack", durable=False)
         try:
@@ -147,8 +110,18 @@ def _prepare(chain: Chain) -> None:
         with connect(url, autocommit=True) as connection:
             migrations.apply(connection, target, "public")
     with ConnectClient(chain.connect) as client:
-        file = read_connector_file(ROOT / "connectors" / "outbox.json")
+        file = read_connector_file(SHIPPED)
         connector.apply(client, file, slot_holder=lambda: slot_holder(chain.shop, "outbox"))
+
+
+@pytest.fixture(scope="session")
+def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaServer]:
+    """A broker: the chain's, or one from Docker."""
+    if request.config.getoption("--backend") == "containers":
+        with container_kafka() as server:
+            yield server
+    else:
+        yield request.getfixturevalue("chain").kafka
 
 
 @pytest.fixture
@@ -174,6 +147,27 @@ def start(chain: Chain, tmp_path: Path) -> Iterator[Callable[..., Command]]:
     for command in started:
         command.process.kill()
         command.process.wait()
+
+
+@pytest.fixture
+def client(chain: Chain) -> Iterator[ConnectClient]:
+    """A client of the chain's Connect."""
+    with ConnectClient(chain.connect) as opened:
+        yield opened
+
+
+@pytest.fixture
+def own(chain: Chain, client: ConnectClient) -> Iterator[ConnectorFile]:
+    """The shipped connector with names of its own; it and its slot are gone at the end."""
+    name = f"c{uuid4().hex}"
+    file = read_connector_file(SHIPPED).renamed(name)
+    yield replace(file, config={**file.config, "slot.name": name, "topic.prefix": name})
+    client.delete(name)
+    drop = (
+        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
+    )
+    until(lambda: slot_holder(chain.shop, name) is None, "the slot to be let go")
+    chain.sql(chain.stack.superuser_url("shop"), drop, name)
 
 
 def outbox_headers(event_type: str = "OrderPlaced", event_id: object = None) -> Headers:

@@ -1,5 +1,6 @@
-"""Postgres servers for the integration tier: from pip, or from Docker by testcontainers."""
+"""Servers for tests: from pip, or from Docker by testcontainers."""
 
+import contextlib
 import shutil
 import signal
 import tempfile
@@ -7,16 +8,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pytest
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka.admin import KafkaAdminClient
 from psycopg.conninfo import make_conninfo
 
+from consumer.event import Headers
 from consumer.local.postgres import Postgres
 from consumer.local.process import is_root, stop
 from consumer.local.state import State
 from tests.waiting import until
 
 POSTGRES_IMAGE = "postgres:18"
+KAFKA_IMAGE = "apache/kafka:4.1.0"
 
 
 @dataclass(frozen=True)
@@ -28,6 +35,50 @@ class PostgresServer:
     def url(self, database: str) -> str:
         """A conninfo string for `database`."""
         return make_conninfo(self.superuser_url, dbname=database)
+
+
+@dataclass(frozen=True)
+class KafkaServer:
+    """A running broker, and what tests do with its topics."""
+
+    address: str
+
+    def make_topic(self, partitions: int = 1) -> str:
+        """A topic that no other test knows."""
+        name = f"outbox.t-{uuid4().hex}"
+        admin = KafkaAdminClient(bootstrap_servers=self.address)
+        admin.create_topics({name: {"num_partitions": partitions, "replication_factor": 1}})
+        admin.close()
+        return name
+
+    def produce(self, topic: str, *records: tuple[str, bytes | None, Headers]) -> None:
+        """Send (key, value, headers) to the topic, without Connect."""
+        producer = KafkaProducer(bootstrap_servers=self.address)
+        for key, value, extra in records:
+            producer.send(topic, key=key.encode(), value=value, headers=list(extra)).get(timeout=20)
+        producer.close()
+
+    def read(self, topic: str, count: int) -> list[Any]:
+        """The first `count` records of a topic, waited for, by partition and offset."""
+        consumer = KafkaConsumer(
+            bootstrap_servers=self.address,
+            isolation_level="read_committed",
+            auto_offset_reset="earliest",
+            allow_auto_create_topics=False,
+        )
+        found: list[Any] = []
+        with contextlib.closing(consumer):
+            until(lambda: topic in consumer.topics(), f"topic {topic}")
+            partitions = consumer.partitions_for_topic(topic)
+            consumer.assign([TopicPartition(topic, number) for number in partitions])
+
+            def enough() -> bool:
+                for records in consumer.poll(timeout_ms=200).values():
+                    found.extend(records)
+                return len(found) >= count
+
+            until(enough, f"{count} records in {topic}")
+        return found
 
 
 @contextmanager
@@ -67,5 +118,22 @@ def container_postgres() -> Iterator[PostgresServer]:
         pytest.skip(f"no Docker engine, or no image {POSTGRES_IMAGE}: {error}")
     try:
         yield PostgresServer(container.get_connection_url(driver=None))
+    finally:
+        container.stop()
+
+
+@contextmanager
+def container_kafka() -> Iterator[KafkaServer]:
+    """A broker from Docker; skips with the reason where there is no engine or no image."""
+    import docker.errors  # noqa: PLC0415  # only with --backend=containers
+    from testcontainers.kafka import KafkaContainer  # noqa: PLC0415
+
+    try:
+        container = KafkaContainer(KAFKA_IMAGE).with_kraft()
+        container.start()
+    except docker.errors.DockerException as error:
+        pytest.skip(f"no Docker engine, or no image {KAFKA_IMAGE}: {error}")
+    try:
+        yield KafkaServer(container.get_bootstrap_server())
     finally:
         container.stop()

@@ -39,7 +39,7 @@ def test_an_event_arrives_with_the_bytes_and_headers_that_the_consumer_reads(cha
         headers={"traceparent": "00-1"},
     )
 
-    (record,) = chain.read(f"outbox.{aggregate}", 1)
+    (record,) = chain.kafka.read(f"outbox.{aggregate}", 1)
 
     assert record.key == b"o-1"
     assert record.value == b'{"n": 1, "null": null, "empty": [], "total": 1.5}'
@@ -96,7 +96,7 @@ def test_every_row_that_the_table_accepts_flows(chain: Chain, row: dict[str, str
             *values.values(),
         )
 
-    records = chain.read(f"outbox.{aggregate}", 2)
+    records = chain.kafka.read(f"outbox.{aggregate}", 2)
 
     assert len(records) == 2
     for record in records:
@@ -108,13 +108,13 @@ def test_a_row_with_the_longest_aggregate_type_flows(chain: Chain) -> None:
     aggregate = uuid4().hex + "a" * 210
     publish(chain, aggregate_type=aggregate, aggregate_id="1", event_type="X", payload=1)
 
-    assert len(chain.read(f"outbox.{aggregate}", 1)) == 1
+    assert len(chain.kafka.read(f"outbox.{aggregate}", 1)) == 1
 
 
 def test_kafka_makes_no_topic_whose_name_differs_only_by_dot_and_underscore(chain: Chain) -> None:
     """Why the table refuses a dot in an aggregate type: such a row would stop the connector."""
     name = uuid4().hex
-    admin = KafkaAdminClient(bootstrap_servers=chain.kafka)
+    admin = KafkaAdminClient(bootstrap_servers=chain.kafka.address)
     try:
         admin.create_topics({f"outbox.{name}_x": {"num_partitions": 1, "replication_factor": 1}})
         with pytest.raises(InvalidTopicError):
@@ -129,13 +129,13 @@ def test_updates_deletes_and_truncates_of_the_outbox_are_no_events(chain: Chain)
     """Housekeeping does not travel, and what comes after it does."""
     aggregate = an_aggregate_type()
     publish(chain, aggregate_type=aggregate, aggregate_id="1", event_type="X", payload=1)
-    chain.read(f"outbox.{aggregate}", 1)
+    chain.kafka.read(f"outbox.{aggregate}", 1)
     chain.sql(chain.shop, "UPDATE outbox SET event_type = 'Y'")
     chain.sql(chain.shop, "DELETE FROM outbox")
     chain.sql(chain.shop, "TRUNCATE outbox")
     publish(chain, aggregate_type=aggregate, aggregate_id="1", event_type="Z", payload=2)
 
-    records = chain.read(f"outbox.{aggregate}", 2)
+    records = chain.kafka.read(f"outbox.{aggregate}", 2)
 
     assert [dict(record.headers)["eventType"] for record in records] == [b"X", b"Z"]
 
@@ -150,7 +150,7 @@ def test_an_aborted_transactions_events_never_arrive(chain: Chain) -> None:
         Outbox().publish(connection, event_type="Committed", **facts)
         connection.commit()
 
-    (record,) = chain.read(f"outbox.{aggregate}", 1)
+    (record,) = chain.kafka.read(f"outbox.{aggregate}", 1)
 
     assert dict(record.headers)["eventType"] == b"Committed"
 
@@ -170,7 +170,7 @@ def test_events_of_one_key_arrive_in_the_order_in_which_they_were_written(chain:
             )
             connection.commit()
 
-    records = chain.read(f"outbox.{aggregate}", 200)
+    records = chain.kafka.read(f"outbox.{aggregate}", 200)
 
     for key in {record.key for record in records}:
         of_key = [record for record in records if record.key == key]

@@ -1,7 +1,7 @@
 """`connector apply`, `status` and `delete` against the real Connect."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -11,7 +11,7 @@ from consumer import Outbox
 from consumer.connect import apply as connector
 from consumer.connect.apply import Change
 from consumer.connect.client import ConnectClient
-from consumer.connect.file import ConnectorFile, read_connector_file
+from consumer.connect.file import ConnectorFile
 from consumer.errors import ConnectorConfigError, ConnectorFailedError, ConnectUnavailableError
 from consumer.slots.facts import slot_holder
 from consumer.store.connecting import connect
@@ -19,27 +19,6 @@ from tests.fix_stack import ROOT, Chain, Command
 from tests.waiting import until
 
 Start = Callable[..., Command]
-
-
-@pytest.fixture
-def client(chain: Chain) -> Iterator[ConnectClient]:
-    with ConnectClient(chain.connect) as opened:
-        yield opened
-
-
-@pytest.fixture
-def own(chain: Chain, client: ConnectClient) -> Iterator[ConnectorFile]:
-    """A connector with names of its own; it and its slot are gone at the end."""
-    name = f"c{uuid4().hex}"
-    shipped = read_connector_file(ROOT / "connectors" / "outbox.json")
-    changed = {"name": name, "slot.name": name, "topic.prefix": name}
-    yield ConnectorFile(name, {**shipped.config, **changed}, nested=False)
-    client.delete(name)
-    drop = (
-        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
-    )
-    until(lambda: slot_holder(chain.shop, name) is None, "the slot to be let go")
-    chain.sql(chain.stack.superuser_url("shop"), drop, name)
 
 
 def test_apply_creates_leaves_and_updates(
@@ -158,6 +137,6 @@ def test_a_transaction_of_many_events_arrives_whole(chain: Chain) -> None:
         Outbox().publish(
             connection, aggregate_type=aggregate, aggregate_id="1", event_type="X", payload=3_000
         )
-    records = chain.read(f"outbox.{aggregate}", 3_001)
+    records = chain.kafka.read(f"outbox.{aggregate}", 3_001)
 
     assert sorted(int(record.value) for record in records) == list(range(3_001))

@@ -1,7 +1,7 @@
 """`connector apply` on a connector that runs or failed before: no verdict of the old task's."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from uuid import uuid4
 
@@ -10,7 +10,7 @@ import pytest
 from consumer.connect import apply as connector
 from consumer.connect.apply import Change
 from consumer.connect.client import ConnectClient
-from consumer.connect.file import ConnectorFile, read_connector_file
+from consumer.connect.file import ConnectorFile
 from consumer.errors import ConnectorConfigError, ConnectorFailedError
 from consumer.slots.facts import slot_holder
 from tests.fix_stack import ROOT, Chain, Command
@@ -19,26 +19,6 @@ from tests.waiting import until
 Start = Callable[..., Command]
 FRAME = "at java.base/java.lang.Thread.run"
 SHIPPED = ROOT / "connectors" / "outbox.json"
-
-
-@pytest.fixture
-def client(chain: Chain) -> Iterator[ConnectClient]:
-    with ConnectClient(chain.connect) as opened:
-        yield opened
-
-
-@pytest.fixture
-def own(chain: Chain, client: ConnectClient) -> Iterator[ConnectorFile]:
-    """A connector with names of its own; it and its slot are gone at the end."""
-    name = f"u{uuid4().hex}"
-    file = read_connector_file(SHIPPED).renamed(name)
-    yield with_changes(file, **{"slot.name": name, "topic.prefix": name})
-    client.delete(name)
-    drop = (
-        "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE slot_name = %s"
-    )
-    until(lambda: slot_holder(chain.shop, name) is None, "the slot to be let go")
-    chain.sql(chain.stack.superuser_url("shop"), drop, name)
 
 
 def with_changes(file: ConnectorFile, **changes: str) -> ConnectorFile:

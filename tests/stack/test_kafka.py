@@ -8,19 +8,19 @@ from kafka.admin import KafkaAdminClient
 from consumer.errors import KafkaUnavailableError, SettingsError
 from consumer.kafka import KafkaBroker, broker_answers
 from tests.builders import headers
-from tests.fix_stack import Chain
+from tests.servers import KafkaServer
 from tests.waiting import until
 
 PARTITIONS = 6
 
 
-def test_a_rejoin_that_ends_after_the_polls_timeout_is_not_forgotten(chain: Chain) -> None:
+def test_a_rejoin_that_ends_after_the_polls_timeout_is_not_forgotten(kafka: KafkaServer) -> None:
     """The member hung: kafka-python dropped the answer, and the partitions stayed paused for ever."""
-    topic = chain.make_topic(PARTITIONS)
-    with KafkaBroker(chain.kafka, topic, (topic,)) as broker:
+    topic = kafka.make_topic(PARTITIONS)
+    with KafkaBroker(kafka.address, topic, (topic,)) as broker:
         broker.subscribe()
         until(lambda: broker.poll(0.2, 1) or len(broker.unplaced()) == PARTITIONS, "the join")
-        admin = KafkaAdminClient(bootstrap_servers=chain.kafka)
+        admin = KafkaAdminClient(bootstrap_servers=kafka.address)
         admin.create_partitions({topic: PARTITIONS + 2})
         admin.close()
         cluster = broker._consumer._cluster
@@ -38,11 +38,11 @@ def test_a_rejoin_that_ends_after_the_polls_timeout_is_not_forgotten(chain: Chai
         until(rejoined, "the rejoin")
 
 
-def test_assigned_partitions_give_nothing_until_they_are_placed(chain: Chain) -> None:
+def test_assigned_partitions_give_nothing_until_they_are_placed(kafka: KafkaServer) -> None:
     """The engine looks up its positions first."""
-    topic = chain.make_topic(PARTITIONS)
-    chain.produce(topic, *((f"k-{n}", b"1", headers(id=str(uuid4()))) for n in range(20)))
-    with KafkaBroker(chain.kafka, topic, (topic,)) as broker:
+    topic = kafka.make_topic(PARTITIONS)
+    kafka.produce(topic, *((f"k-{n}", b"1", headers(id=str(uuid4()))) for n in range(20)))
+    with KafkaBroker(kafka.address, topic, (topic,)) as broker:
         broker.subscribe()
         polled: list[object] = []
 
@@ -86,6 +86,6 @@ def test_an_address_that_is_none_is_told(servers: str) -> None:
         KafkaBroker(servers, "g", ("t",))
 
 
-def test_one_server_of_several_is_enough(chain: Chain) -> None:
+def test_one_server_of_several_is_enough(kafka: KafkaServer) -> None:
     """The first is down."""
-    assert broker_answers(f"127.0.0.1:1,{chain.kafka}")
+    assert broker_answers(f"127.0.0.1:1,{kafka.address}")

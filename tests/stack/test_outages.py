@@ -29,11 +29,11 @@ def test_a_consumer_goes_on_after_an_outage(
         "CREATE TABLE IF NOT EXISTS seen"
         " (entry bigserial, consumer text, event_id uuid, key text, n integer)",
     )
-    topic = chain.make_topic()
+    topic = chain.kafka.make_topic()
 
     def produce(*numbers: int) -> None:
         events = [("k", json.dumps({"n": n}).encode(), outbox_headers()) for n in numbers]
-        chain.produce(topic, *events)
+        chain.kafka.produce(topic, *events)
 
     produce(*range(10))
     consumer = start("run", "shop_handlers:Ledger", TEST_TOPIC=topic)
@@ -79,7 +79,7 @@ def test_the_chain_goes_on_after_the_outboxs_server_and_connects_worker_were_kil
             )
 
     publish(1)
-    chain.read(f"outbox.{aggregate}", 1)
+    chain.kafka.read(f"outbox.{aggregate}", 1)
     publish(2)
     for part in ("connect", "postgres"):
         server = chain.stack.identities()[part].process()
@@ -89,6 +89,6 @@ def test_the_chain_goes_on_after_the_outboxs_server_and_connects_worker_were_kil
     chain.stack.up()
     publish(3)
 
-    records = chain.read(f"outbox.{aggregate}", 3)
+    records = chain.kafka.read(f"outbox.{aggregate}", 3)
 
     assert sorted({int(record.value) for record in records}) == [1, 2, 3]

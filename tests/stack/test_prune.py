@@ -11,7 +11,8 @@ from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from consumer.errors import KafkaUnavailableError, PruneRefusedError, SettingsError
 from consumer.prune import BATCH_ROWS, parse_window, prune
 from consumer.store.connecting import connect
-from tests.fix_stack import Chain, Command
+from tests.fix_stack import Command
+from tests.servers import KafkaServer
 
 DAY = timedelta(days=1)
 
@@ -44,41 +45,43 @@ def left(inbox: str, consumer: str) -> int:
     return int(row[0])
 
 
-def configure(chain: Chain, topic: str, **config: str) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=chain.kafka)
+def configure(kafka: KafkaServer, topic: str, **config: str) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=kafka.address)
     dotted = {name.replace("_", "."): value for name, value in config.items()}
     admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, dotted)])
     admin.close()
 
 
-def run(chain: Chain, inbox: str, window: timedelta, *, dry_run: bool = False) -> dict[str, int]:
+def run(
+    kafka: KafkaServer, inbox: str, window: timedelta, *, dry_run: bool = False
+) -> dict[str, int]:
     return dict(
         prune(
             inbox,
             schema="public",
-            bootstrap_servers=chain.kafka,
+            bootstrap_servers=kafka.address,
             older_than=window,
             dry_run=dry_run,
         ).rows
     )
 
 
-def test_old_rows_go_young_ones_and_other_consumers_stay(chain: Chain, inbox: str) -> None:
+def test_old_rows_go_young_ones_and_other_consumers_stay(kafka: KafkaServer, inbox: str) -> None:
     """A topic's records stay for retention.ms + segment.ms: 7 + 7 days by default."""
-    reads(inbox, "stock", chain.make_topic())
+    reads(inbox, "stock", kafka.make_topic())
 
-    assert run(chain, inbox, 14 * DAY, dry_run=True) == {"stock": 16}
+    assert run(kafka, inbox, 14 * DAY, dry_run=True) == {"stock": 16}
     assert left(inbox, "stock") == 30
-    assert run(chain, inbox, 14 * DAY) == {"stock": 16}
+    assert run(kafka, inbox, 14 * DAY) == {"stock": 16}
 
     assert left(inbox, "stock") == 14
     assert left(inbox, "loyalty") == 30
-    assert run(chain, inbox, 14 * DAY) == {"stock": 0}
+    assert run(kafka, inbox, 14 * DAY) == {"stock": 0}
 
 
-def test_rows_go_in_batches(chain: Chain, inbox: str) -> None:
+def test_rows_go_in_batches(kafka: KafkaServer, inbox: str) -> None:
     """Each in a transaction of its own."""
-    reads(inbox, "stock", chain.make_topic())
+    reads(inbox, "stock", kafka.make_topic())
     with connect(inbox, autocommit=True) as connection:
         connection.execute(
             "INSERT INTO processed_events SELECT 'stock', gen_random_uuid(), now() - interval '20 days'"
@@ -90,7 +93,7 @@ def test_rows_go_in_batches(chain: Chain, inbox: str) -> None:
     prune(
         inbox,
         schema="public",
-        bootstrap_servers=chain.kafka,
+        bootstrap_servers=kafka.address,
         older_than=14 * DAY,
         on_batch=lambda _consumer, rows: batches.append(rows),
     )
@@ -98,42 +101,44 @@ def test_rows_go_in_batches(chain: Chain, inbox: str) -> None:
     assert batches == [BATCH_ROWS, BATCH_ROWS, 16]
 
 
-def test_a_window_shorter_than_the_topics_records_stay_is_refused(chain: Chain, inbox: str) -> None:
+def test_a_window_shorter_than_the_topics_records_stay_is_refused(
+    kafka: KafkaServer, inbox: str
+) -> None:
     """With both numbers, and the topic that they come from."""
-    short, long = chain.make_topic(), chain.make_topic()
-    configure(chain, long, retention_ms=str(20 * 86_400_000), segment_ms="86400000")
+    short, long = kafka.make_topic(), kafka.make_topic()
+    configure(kafka, long, retention_ms=str(20 * 86_400_000), segment_ms="86400000")
     for topic in (short, long):
         reads(inbox, "stock", topic)
 
     with pytest.raises(
         PruneRefusedError, match=rf"a window of 20d .* 21d .*'{long}'.* 21d or more"
     ):
-        run(chain, inbox, 20 * DAY)
+        run(kafka, inbox, 20 * DAY)
     assert left(inbox, "stock") == 30
-    assert run(chain, inbox, 21 * DAY) == {"stock": 9}
+    assert run(kafka, inbox, 21 * DAY) == {"stock": 9}
 
 
 @pytest.mark.parametrize("config", [{"retention_ms": "-1"}, {"cleanup_policy": "compact"}])
 def test_a_topic_that_keeps_its_records_for_ever_is_refused(
-    chain: Chain, inbox: str, config: dict[str, str]
+    kafka: KafkaServer, inbox: str, config: dict[str, str]
 ) -> None:
     """Any of them could be delivered again."""
-    topic = chain.make_topic()
-    configure(chain, topic, **config)
+    topic = kafka.make_topic()
+    configure(kafka, topic, **config)
     reads(inbox, "stock", topic)
 
     with pytest.raises(PruneRefusedError, match="for ever"):
-        run(chain, inbox, 9999 * DAY)
+        run(kafka, inbox, 9999 * DAY)
 
 
-def test_a_topic_that_is_gone_holds_nothing_back(chain: Chain, inbox: str) -> None:
+def test_a_topic_that_is_gone_holds_nothing_back(kafka: KafkaServer, inbox: str) -> None:
     """Nothing can be delivered from it."""
     reads(inbox, "stock", "outbox.gone")
 
-    assert run(chain, inbox, DAY) == {"stock": 29}
+    assert run(kafka, inbox, DAY) == {"stock": 29}
 
 
-def test_without_kafka_nothing_is_pruned(chain: Chain, inbox: str) -> None:
+def test_without_kafka_nothing_is_pruned(kafka: KafkaServer, inbox: str) -> None:
     """The window cannot be checked."""
     reads(inbox, "stock", "outbox.order")
 
@@ -142,13 +147,13 @@ def test_without_kafka_nothing_is_pruned(chain: Chain, inbox: str) -> None:
     assert left(inbox, "stock") == 30
 
 
-def test_a_second_pruner_is_refused(chain: Chain, inbox: str) -> None:
+def test_a_second_pruner_is_refused(kafka: KafkaServer, inbox: str) -> None:
     """One at a time, told by an advisory lock."""
-    reads(inbox, "stock", chain.make_topic())
+    reads(inbox, "stock", kafka.make_topic())
     with connect(inbox, autocommit=True) as other:
         other.execute("SELECT pg_advisory_lock(hashtextextended('debezium-inbox prune public', 0))")
         with pytest.raises(PruneRefusedError, match="another prune"):
-            run(chain, inbox, 14 * DAY)
+            run(kafka, inbox, 14 * DAY)
 
 
 @pytest.mark.parametrize(
@@ -161,10 +166,10 @@ def test_a_window_is_a_whole_number_and_a_unit(text: str) -> None:
 
 
 def test_the_command_prints_what_it_did(
-    chain: Chain, inbox: str, start: Callable[..., Command]
+    kafka: KafkaServer, inbox: str, start: Callable[..., Command]
 ) -> None:
     """As JSON for programs; a refusal is exit status 1."""
-    reads(inbox, "stock", chain.make_topic())
+    reads(inbox, "stock", kafka.make_topic())
     arguments = ("inbox", "prune", "--json", "--database-url", inbox, "--older-than")
 
     pruned = start(*arguments, "14d")

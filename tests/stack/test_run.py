@@ -33,7 +33,7 @@ def _table(chain: Chain, tmp_path: Path) -> None:
 
 @pytest.fixture
 def topic(chain: Chain) -> Iterator[str]:
-    return chain.make_topic()
+    return chain.kafka.make_topic()
 
 
 def seen(chain: Chain, topic: str) -> list[int]:
@@ -46,7 +46,7 @@ def event(n: int, key: str = "k", event_id: UUID | None = None) -> tuple[str, by
 
 
 def committed(chain: Chain, topic: str) -> int | None:
-    admin = KafkaAdminClient(bootstrap_servers=chain.kafka)
+    admin = KafkaAdminClient(bootstrap_servers=chain.kafka.address)
     try:
         offsets = admin.list_group_offsets(topic)
     finally:
@@ -60,7 +60,7 @@ def test_a_consumer_applies_events_and_stops_cleanly(
     chain: Chain, start: Start, topic: str, number: signal.Signals
 ) -> None:
     """SIGTERM and SIGINT: exit status 0, offsets committed."""
-    chain.produce(topic, *(event(n) for n in range(5)))
+    chain.kafka.produce(topic, *(event(n) for n in range(5)))
     consumer = start("run", LEDGER, TEST_TOPIC=topic)
     until(lambda: seen(chain, topic) == list(range(5)), "five events")
 
@@ -98,7 +98,7 @@ def test_a_consumer_killed_by_sigkill_goes_on_with_each_event_once(
 ) -> None:
     """Five times, while events come in."""
     for life in range(5):
-        chain.produce(topic, *(event(n) for n in range(life * 40, life * 40 + 40)))
+        chain.kafka.produce(topic, *(event(n) for n in range(life * 40, life * 40 + 40)))
         consumer = start("run", LEDGER, TEST_TOPIC=topic, INBOX_GROUP_INSTANCE_ID=f"i-{topic}",
                          INBOX_MAX_BATCH_EVENTS="7")  # fmt: skip
         until(lambda life=life: len(seen(chain, topic)) > life * 40, "some of this life's events")
@@ -114,7 +114,7 @@ def test_a_poison_event_ends_the_process_and_the_next_start_begins_with_it(
     chain: Chain, start: Start, topic: str
 ) -> None:
     """Exit status 3, one line that says which event, no word of its body; nothing is lost."""
-    chain.produce(topic, event(1), event(-1), event(2))
+    chain.kafka.produce(topic, event(1), event(-1), event(2))
 
     for _ in range(2):
         consumer = start("run", LEDGER, TEST_TOPIC=topic)
@@ -133,7 +133,7 @@ def test_debug_shows_the_traceback_of_a_poison_event(
     chain: Chain, start: Start, topic: str
 ) -> None:
     """On request, for the person who mends the handler."""
-    chain.produce(topic, event(-1))
+    chain.kafka.produce(topic, event(-1))
 
     consumer = start("run", LEDGER, "--debug", TEST_TOPIC=topic)
 
@@ -158,7 +158,7 @@ def test_a_record_that_cannot_be_read_ends_the_process_with_what_to_do(
     chain: Chain, start: Start, topic: str, record: tuple[str, bytes | None, object], said: str
 ) -> None:
     """Exit status 3, and the record is still there."""
-    chain.produce(topic, event(1), record)  # type: ignore[arg-type]
+    chain.kafka.produce(topic, event(1), record)  # type: ignore[arg-type]
 
     consumer = start("run", LEDGER, TEST_TOPIC=topic)
 
@@ -170,7 +170,7 @@ def test_a_record_that_cannot_be_read_ends_the_process_with_what_to_do(
 
 def test_a_tombstone_is_passed_over(chain: Chain, start: Start, topic: str) -> None:
     """A null value without an id is a deletion mark, not an event."""
-    chain.produce(topic, ("k", None, []), event(1))
+    chain.kafka.produce(topic, ("k", None, []), event(1))
     consumer = start("run", LEDGER, TEST_TOPIC=topic)
 
     until(lambda: seen(chain, topic) == [1], "the event")
@@ -244,16 +244,16 @@ def test_a_handler_path_that_does_not_import_says_why(start: Start, path: str, s
 
 def test_two_members_share_the_partitions_and_one_takes_over(chain: Chain, start: Start) -> None:
     """A rebalance in the middle loses and repeats nothing."""
-    topic = chain.make_topic(partitions=4)
+    topic = chain.kafka.make_topic(partitions=4)
     first = start("run", LEDGER, TEST_TOPIC=topic)
     first.wait_for("partition_placed")
     second = start("run", LEDGER, TEST_TOPIC=topic)
     for n in range(60):
-        chain.produce(topic, event(n, key=f"k-{n % 10}"))
+        chain.kafka.produce(topic, event(n, key=f"k-{n % 10}"))
     second.wait_for("partition_placed")
     assert first.terminate() == 0
     for n in range(60, 90):
-        chain.produce(topic, event(n, key=f"k-{n % 10}"))
+        chain.kafka.produce(topic, event(n, key=f"k-{n % 10}"))
 
     until(lambda: len(seen(chain, topic)) >= 90, "all events")
 
