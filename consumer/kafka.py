@@ -6,13 +6,14 @@ listener only pauses what was assigned, and the engine places those partitions b
 """
 
 import difflib
-import logging
 import re
 import socket
+import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Any, Self
 
+import structlog
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka import errors as kafka_errors
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
@@ -25,10 +26,12 @@ from consumer.ports import Partition, Polled
 BOOTSTRAP_TIMEOUT_MS = 10_000
 CONNECT_TIMEOUT_S = 5
 CLOSE_TIMEOUT_MS = 5_000
+JOIN_PATIENCE_S = 3.0
+JOIN_POLL_MS = 250
 MAX_POLL_INTERVAL_MS = 300_000
 _NEAR_NAMES = 3
 
-_log = logging.getLogger("debezium-inbox.kafka")
+_log = structlog.get_logger("debezium-inbox")
 
 
 class KafkaBroker:
@@ -68,7 +71,7 @@ class KafkaBroker:
         """Join the group for the topics."""
         listener = _Listener(self._assigned, self._revoked)
         if isinstance(self._topics, re.Pattern):
-            self._consumer.subscribe(pattern=self._topics.pattern, listener=listener)
+            self._consumer.subscribe(pattern=self._topics, listener=listener)
         else:
             self._consumer.subscribe(topics=list(self._topics), listener=listener)
 
@@ -123,8 +126,10 @@ class KafkaBroker:
     def poll(self, timeout_s: float, most: int) -> Polled:
         """Keep the group alive and take up to `most` records, waiting up to `timeout_s`."""
         with _reaching(self._servers):
-            self._take_up_joining()
             polled = self._consumer.poll(timeout_ms=int(timeout_s * 1000), max_records=most)
+            until = time.monotonic() + JOIN_PATIENCE_S
+            while self._still_joining() and not polled and time.monotonic() < until:
+                polled = self._consumer.poll(timeout_ms=JOIN_POLL_MS, max_records=most)
         # A partition that is unplaced by now was assigned anew inside this very poll.
         return {self._partition(k): v for k, v in polled.items() if k not in self._unplaced}
 
@@ -141,17 +146,25 @@ class KafkaBroker:
         try:
             self._consumer.commit(offsets)
         except kafka_errors.KafkaError as error:
-            _log.warning("offset not committed, redelivery will be absorbed: %r", error)
+            _log.warning(
+                "offsets not committed, redelivery will be absorbed",
+                action="offsets_not_committed",
+                error=type(error).__name__,
+                partitions=[str(partition) for partition in next_offsets],
+            )
 
-    def _take_up_joining(self) -> None:
-        """Make poll() go on with a rejoin that the last poll() left in flight.
+    def _still_joining(self) -> bool:
+        """Whether the last poll() left a rejoin in flight; then the next one goes on with it.
 
-        kafka-python 3.0.12 forgets a rejoin for changed metadata when its answer comes after poll()'s
-        timeout: the listener is never called, heartbeats stay off, and nothing is ever consumed.
+        Without being asked to, kafka-python 3.0.12 forgets a rejoin for changed metadata whose answer
+        comes after poll()'s timeout: the listener is never called, heartbeats stay off, and nothing is
+        ever consumed. And a rejoin that ends between two polls is begun again, which is why polls
+        follow each other at once until it is over.
         """
         coordinator = self._consumer._coordinator  # noqa: SLF001  # there is no public way
         if coordinator.rejoining:
             coordinator.request_rejoin()
+        return bool(coordinator.rejoining)
 
     def _present(self) -> set[str]:
         with _reaching(self._servers):

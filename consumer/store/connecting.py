@@ -16,6 +16,7 @@ _PARAMETERS: dict[str, Any] = {
     "keepalives_idle": 30,
     "keepalives_interval": 10,
     "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
 }
 
 Chosen = TypeVar("Chosen", bound=psycopg.Connection[Any])

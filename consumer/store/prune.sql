@@ -19,7 +19,8 @@ FROM {schema}.processed_events
 WHERE consumer = %(consumer)s AND processed_at < %(cutoff)s;
 
 -- name: delete_batch
--- Oldest first along the index on (consumer, processed_at); rows that somebody else holds can wait.
+-- Oldest first along the index on (consumer, processed_at). Nobody updates these rows, and there is
+-- one pruner, so nothing is locked that a consumer could wait for.
 DELETE FROM {schema}.processed_events
 WHERE ctid = ANY (ARRAY(
   SELECT ctid
@@ -27,5 +28,4 @@ WHERE ctid = ANY (ARRAY(
   WHERE consumer = %(consumer)s AND processed_at < %(cutoff)s
   ORDER BY processed_at
   LIMIT %(batch)s
-  FOR UPDATE SKIP LOCKED
 ));

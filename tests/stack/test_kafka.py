@@ -1,5 +1,6 @@
 """Our member of a Kafka group, on a real broker."""
 
+import re
 from uuid import uuid4
 
 import pytest
@@ -68,6 +69,27 @@ def test_assigned_partitions_give_nothing_until_they_are_placed(kafka: KafkaServ
         until(all_read, "the records")
         broker.hold()
         assert len(broker.unplaced()) == PARTITIONS
+
+
+def test_a_pattern_subscribes_with_its_flags(kafka: KafkaServer) -> None:
+    """Every topic that it matches, as re would."""
+    topics = {kafka.make_topic(), kafka.make_topic()}
+    for topic in topics:
+        kafka.produce(topic, ("k", b"1", headers(id=str(uuid4()))))
+    pattern = re.compile("|".join(topics).upper(), re.IGNORECASE)
+    with KafkaBroker(kafka.address, str(uuid4()), pattern) as broker:
+        assert broker.missing_topics() == []
+        broker.subscribe()
+        found: set[str] = set()
+
+        def both() -> bool:
+            unplaced = broker.unplaced()
+            if unplaced:
+                broker.start_at(broker.committed(unplaced))
+            found.update(partition.topic for partition in broker.poll(0.2, 10))
+            return found == topics
+
+        until(both, "records of both topics")
 
 
 @pytest.mark.parametrize("servers", ["127.0.0.1:1", "nowhere.invalid:9092", "[::1]:1"])
