@@ -2,15 +2,17 @@
 
 import shlex
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.markup import escape
+from rich.table import Column, Table
 
 from consumer.cli.console import JsonOption, err, out, print_json
 from consumer.cli.progress import StackProgress
-from consumer.local.stack import PARTS, Stack, default_folder
+from consumer.local.stack import PARTS, PartStatus, Stack, default_folder
 
 app = typer.Typer(
     help="Postgres, Kafka and Connect on this machine, from pip alone.", no_args_is_help=True
@@ -48,33 +50,45 @@ def down(
 @app.command("status")
 def status(folder: FolderOption = None, as_json: JsonOption = False) -> None:
     """Ask each part; exit status 0 when all answer, else 1."""
-    found = Stack(folder or default_folder()).status()
+    stack = Stack(folder or default_folder())
+    found = stack.status()
     if as_json:
         print_json([{name: getattr(each, name) for name in each.__slots__} for each in found])
+    elif found:
+        out.print(_table(found))
     else:
-        table = Table("part", "state", "pid", "port", "log")
-        for each in found:
-            state = "[green]answers[/]" if each.answers else "[red]down[/]"
-            table.add_row(each.part, state, str(each.pid or ""), str(each.port), str(each.log))
-        out.print(table)
+        err.print(f"there is no stack in {stack.folder}", markup=False, soft_wrap=True)
     raise typer.Exit(0 if found and all(each.answers for each in found) else 1)
+
+
+def _table(found: Iterable[PartStatus]) -> Table:
+    table = Table("part", "state", "pid", "port", Column("log", overflow="fold"))
+    for each in found:
+        state = "[green]answers[/]" if each.answers else "[red]down[/]"
+        pid, log = str(each.pid or ""), escape(str(each.log))
+        table.add_row(each.part, state, pid, str(each.port), log)
+    return table
 
 
 @app.command("logs")
 def logs(
-    part: Annotated[str, typer.Argument(help=f"One of {', '.join(PARTS)}.")],
+    part: Annotated[
+        str | None, typer.Argument(help=f"One of {', '.join(PARTS)}; by default all.")
+    ] = None,
     folder: FolderOption = None,
     lines: Annotated[int, typer.Option("-n", help="How many lines.", min=1)] = 50,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as lines come.")] = False,
 ) -> None:
-    """Print the end of a part's log."""
-    if part not in PARTS:
+    """Print the end of a part's log, or of every part's."""
+    if part not in (None, *PARTS):
         raise typer.BadParameter(f"expected one of {', '.join(PARTS)}, got {part!r}")
-    log = Stack(folder or default_folder()).log(part)
-    if not log.exists():
-        err.print(f"{part} has no log yet: {log}", markup=False)
+    stack = Stack(folder or default_folder())
+    found = [log for log in map(stack.log, [part] if part else PARTS) if log.exists()]
+    if not found:
+        err.print(f"no log yet in {stack.folder}", markup=False, soft_wrap=True)
         raise typer.Exit(1)
-    command = ["tail", f"--lines={lines}", *(["--follow"] if follow else []), str(log)]
+    # -F: a log that has grown large is set aside, and goes on under its name
+    command = ["tail", "-n", str(lines), *(["-F"] if follow else []), *map(str, found)]
     raise typer.Exit(subprocess.run(command, check=False).returncode)
 
 

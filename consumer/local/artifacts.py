@@ -1,6 +1,5 @@
 """The files of Kafka, Connect and Debezium: fetched once into the user's cache, checked by sha256."""
 
-import errno
 import fcntl
 import hashlib
 import os
@@ -10,20 +9,24 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
-from consumer.errors import ChecksumError, DiskFullError, FetchError
+from consumer.errors import ChecksumError, FetchError
+from consumer.local.disk import NO_ROOM, check_room, disk_errors
 from consumer.local.extra import package_folder
+
+with suppress(ImportError):  # it comes with the extra; `debezium-inbox --help` works without
+    import platformdirs
 
 LOCK = Path(__file__).with_name("artifacts.lock.toml")
 CACHE_VARIABLE = "INBOX_CACHE_DIR"
 THREADS = 8
 TIMEOUT_S = 60
+_ADVICE = f"set {CACHE_VARIABLE} to another folder"
+_STAGING = "staging-"
 ROOM_FACTOR = 3  # the fetched file, its checked copy, and the unpacked archive
 
 # Python before 3.11.4 has no filters; the archive is the locked one in any case
@@ -106,13 +109,31 @@ def provide(
     Raises FetchError, ChecksumError or DiskFullError; a killed or failed call leaves nothing half-done.
     """
     wanted = tuple(artifacts)
-    with _cache_errors(cache):
-        cache.mkdir(parents=True, exist_ok=True)
-        with _alone(cache):
-            _fetch_missing(wanted, cache, fetch, on_fetched)
-            plugin_path = _unpacked([a for a in wanted if a.packaging == "tar.gz"], cache)
+    with disk_errors(cache, FetchError, _ADVICE):
+        if not _is_complete(wanted, cache):
+            _complete(wanted, cache, fetch, on_fetched)
     jars = tuple(cache / each.file_name for each in wanted if each.packaging == "jar")
-    return Files(jars, plugin_path)
+    return Files(jars, _plugin_path(wanted, cache))
+
+
+def _complete(
+    wanted: tuple[Artifact, ...], cache: Path, fetch: Fetch, on_fetched: OnFetched
+) -> None:
+    cache.mkdir(parents=True, exist_ok=True)
+    with _alone(cache):
+        _clear_staging(cache)
+        _fetch_missing(wanted, cache, fetch, on_fetched)
+        _unpack(wanted, cache)
+
+
+def _is_complete(wanted: Iterable[Artifact], cache: Path) -> bool:
+    return _plugin_path(wanted, cache).is_dir() and all(_is_there(each, cache) for each in wanted)
+
+
+def _clear_staging(cache: Path) -> None:
+    """Remove what a killed fetch left behind; nobody else fetches while we hold the lock."""
+    for left in cache.glob(f"{_STAGING}*"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def _fetch_missing(
@@ -121,11 +142,9 @@ def _fetch_missing(
     missing = [each for each in wanted if not _is_there(each, cache)]
     total = sum(each.size for each in wanted)
     done = total - sum(each.size for each in missing)
-    if not missing:
-        return
-    _check_room(cache, total - done)
+    check_room(cache, (total - done) * ROOM_FACTOR, _ADVICE)
     with (
-        tempfile.TemporaryDirectory(dir=cache, prefix="staging-") as staging,
+        tempfile.TemporaryDirectory(dir=cache, prefix=_STAGING) as staging,
         ThreadPoolExecutor(THREADS) as pool,
     ):
         tasks = {pool.submit(_fetch_one, a, cache, Path(staging), fetch): a for a in missing}
@@ -142,11 +161,9 @@ def _fetch_missing(
 def _fetch_one(artifact: Artifact, cache: Path, staging: Path, fetch: Fetch) -> None:
     try:
         fetched = fetch(artifact, staging)
-    except OSError as error:
-        if error.errno is not None and not isinstance(error, (ConnectionError, TimeoutError)):
+    except Exception as error:
+        if isinstance(error, PermissionError) or getattr(error, "errno", None) in NO_ROOM:
             raise
-        raise _not_fetched(artifact, error) from error
-    except RuntimeError as error:
         raise _not_fetched(artifact, error) from error
     found = hashlib.sha256(fetched.read_bytes()).hexdigest()
     if found != artifact.sha256:
@@ -158,10 +175,13 @@ def _fetch_one(artifact: Artifact, cache: Path, staging: Path, fetch: Fetch) -> 
 
 
 def _not_fetched(artifact: Artifact, error: Exception) -> FetchError:
-    return FetchError(
-        f"{artifact.coordinate} cannot be fetched ({type(error).__name__}); it is needed once, then "
-        f"kept in the cache: is the network there, and the Maven repository reachable?"
+    # jgo says RuntimeError when the repository answered, and has no such file
+    reason = (
+        "the Maven repository does not have it"
+        if isinstance(error, RuntimeError)
+        else f"{type(error).__name__}; is the network there, and the Maven repository reachable?"
     )
+    return FetchError(f"{artifact.coordinate} cannot be fetched, as is needed once: {reason}")
 
 
 def _is_there(artifact: Artifact, cache: Path) -> bool:
@@ -170,29 +190,27 @@ def _is_there(artifact: Artifact, cache: Path) -> bool:
     return file.is_file() and file.stat().st_size == artifact.size
 
 
-def _check_room(cache: Path, missing_bytes: int) -> None:
-    needed, free = missing_bytes * ROOM_FACTOR, shutil.disk_usage(cache).free
-    if free < needed:
-        raise DiskFullError(
-            f"{cache} has {free // 2**20} MB free, the local stack's files need "
-            f"{needed // 2**20} MB; make room or set {CACHE_VARIABLE} to another folder"
-        )
-
-
-def _unpacked(archives: Iterable[Artifact], cache: Path) -> Path:
+def _plugin_path(wanted: Iterable[Artifact], cache: Path) -> Path:
     """The folder of unpacked plugin archives; its name changes with their contents."""
-    chosen = list(archives)
-    digest = hashlib.sha256("".join(each.sha256 for each in chosen).encode()).hexdigest()[:16]
-    folder = cache / f"plugins-{digest}"
-    if not folder.is_dir():
-        with tempfile.TemporaryDirectory(dir=cache, prefix="staging-") as staging:
-            half = Path(staging) / "plugins"
-            half.mkdir()
-            for each in chosen:
-                with tarfile.open(cache / each.file_name) as archive:
-                    archive.extractall(half, **_SAFELY)  # noqa: S202  # see _SAFELY
-            half.rename(folder)
-    return folder
+    digest = hashlib.sha256("".join(each.sha256 for each in _archives(wanted)).encode())
+    return cache / f"plugins-{digest.hexdigest()[:16]}"
+
+
+def _archives(wanted: Iterable[Artifact]) -> list[Artifact]:
+    return [each for each in wanted if each.packaging == "tar.gz"]
+
+
+def _unpack(wanted: Iterable[Artifact], cache: Path) -> None:
+    folder = _plugin_path(wanted, cache)
+    if folder.is_dir():
+        return
+    with tempfile.TemporaryDirectory(dir=cache, prefix=_STAGING) as staging:
+        half = Path(staging) / "plugins"
+        half.mkdir()
+        for each in _archives(wanted):
+            with tarfile.open(cache / each.file_name) as archive:
+                archive.extractall(half, **_SAFELY)  # noqa: S202  # see _SAFELY
+        half.rename(folder)
 
 
 @contextmanager
@@ -201,18 +219,3 @@ def _alone(cache: Path) -> Iterator[None]:
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-@contextmanager
-def _cache_errors(cache: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise DiskFullError(
-                f"no room left in {cache}; make room or set {CACHE_VARIABLE} to another folder"
-            ) from error
-        raise FetchError(
-            f"cannot keep files in {cache}: {error.strerror or type(error).__name__}; set "
-            f"{CACHE_VARIABLE} to a folder that can be written"
-        ) from error

@@ -1,13 +1,21 @@
 """One Kafka Connect worker with Debezium's Postgres connector, in a folder of its own."""
 
+from __future__ import annotations
+
+import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
 
 from consumer.local.artifacts import Files
 from consumer.local.java import java_command, write_properties
-from consumer.local.process import Identity, spawn
+from consumer.local.process import Identity, spawn, stop
+
+if TYPE_CHECKING:
+    from psutil import Process
 
 _STORAGE = ("offset", "config", "status")
 
@@ -20,6 +28,8 @@ class Connect:
     ) -> None:
         self.folder, self.port, self.files = folder, port, files
         self.log = folder / "connect.log"
+        self._file = folder / "worker.properties"
+        self.identity = Identity("java", self._file, os.geteuid())
         self._environment = environment
         json_converter = "org.apache.kafka.connect.json.JsonConverter"
         self._properties = {
@@ -42,12 +52,12 @@ class Connect:
             **{f"{name}.storage.partitions": "1" for name in ("offset", "status")},
         }
 
-    def start(self) -> Identity:
+    def start(self) -> Process:
         """Start the worker."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        properties = write_properties(self.folder / "worker.properties", self._properties)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        write_properties(self._file, self._properties)
         main_class = "org.apache.kafka.connect.cli.ConnectDistributed"
-        command = java_command(main_class, self.files.class_path, self.folder, [properties])
+        command = java_command(main_class, self.files.class_path, self.log, [self._file])
         return spawn(command, log=self.log, environment=self._environment)
 
     def answers(self) -> bool:
@@ -56,3 +66,7 @@ class Connect:
             return httpx.get(f"http://127.0.0.1:{self.port}/health", timeout=2).is_success
         except httpx.HTTPError:
             return False
+
+    def stop(self, patience_s: float) -> None:
+        """Stop the worker if it runs."""
+        stop(self.identity.process(), signal.SIGTERM, patience_s)

@@ -22,10 +22,22 @@ def make_databases(superuser_url: str, passwords: Mapping[str, str]) -> None:
         for role in ROLES:
             if not _exists(connection, "role_exists", role=role):
                 name = "create_connector_role" if role == CONNECTOR else "create_role"
-                _run(connection, name, role=role, password=sql.Literal(passwords[role]))
+                _run(connection, name, role=role, password=_hashed(connection, role, passwords))
         for database in (SHOP, WAREHOUSE):
             if not _exists(connection, "database_exists", database=database):
                 _run(connection, "create_database", database=database, owner=database)
+            _run(connection, "close_database", database=database)
+        _run(connection, "let_connect", database=SHOP, role=CONNECTOR)
+
+
+def _hashed(
+    connection: psycopg.Connection[Any], role: str, passwords: Mapping[str, str]
+) -> sql.Literal:
+    """The role's password as the server keeps it; in plain, a failed statement would log it."""
+    hashed = connection.pgconn.encrypt_password(
+        passwords[role].encode(), role.encode(), b"scram-sha-256"
+    )
+    return sql.Literal(hashed.decode())
 
 
 def _exists(connection: psycopg.Connection[Any], name: str, **parameters: str) -> bool:

@@ -13,3 +13,10 @@ SELECT EXISTS (SELECT FROM pg_database WHERE datname = %(database)s);
 
 -- name: create_database
 CREATE DATABASE {database} OWNER {owner};
+
+-- name: close_database
+-- By default every role may connect to every database.
+REVOKE ALL ON DATABASE {database} FROM PUBLIC;
+
+-- name: let_connect
+GRANT CONNECT ON DATABASE {database} TO {role};

