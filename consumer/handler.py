@@ -72,6 +72,12 @@ class EventHandler:
     """The stable identity: part of every key, and the default name of the Kafka group."""
     topics: ClassVar[Topics]
     """Topic names, or one compiled pattern."""
+    pipeline: ClassVar[bool] = True
+    """Statements are sent without waiting for their results, unless the handler reads one.
+
+    What a statement raises then comes later, and is that event's failure all the same. A handler that
+    catches database errors, or uses COPY or savepoints, sets this to False.
+    """
     declaration: ClassVar[Declaration]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

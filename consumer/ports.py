@@ -27,6 +27,10 @@ Polled = Mapping[Partition, Sequence[Record]]
 class Broker(Protocol):
     """Kafka, as the engine needs it."""
 
+    def subscribe(self, owner: "Owner") -> None:
+        """Join the group; `owner` is asked when partitions are taken away."""
+        ...
+
     def unplaced(self) -> frozenset[Partition]:
         """Assigned partitions that are paused until `start_at` says where they start."""
         ...
@@ -47,12 +51,44 @@ class Broker(Protocol):
         """Keep the group alive and take up to `most` records, waiting up to `timeout_s`."""
         ...
 
-    def hold(self) -> None:
-        """Pause every assigned partition and make it unplaced; what was polled is taken back."""
+    def pause(self) -> None:
+        """Take no records for now; polls keep the group alive."""
+        ...
+
+    def resume(self) -> None:
+        """Take records again, of all partitions that are placed."""
+        ...
+
+    def at_end(self) -> bool:
+        """Whether all there was of the assigned partitions, when asked, has been polled."""
         ...
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
         """Commit explicit offsets; a failure is logged, since redelivery is absorbed."""
+        ...
+
+
+class Owner(Protocol):
+    """Who works on the partitions, as the broker needs it to take some away; called inside of poll()."""
+
+    def let_go(self, partitions: Iterable[Partition]) -> None:
+        """Drop what is queued of these; what runs may finish."""
+        ...
+
+    def works_for(self, partitions: Iterable[Partition]) -> bool:
+        """Whether a transaction runs that has an event of one of these."""
+        ...
+
+    def cut(self, partitions: Iterable[Partition]) -> None:
+        """Roll back what runs for these."""
+        ...
+
+    def next_offsets(self, partitions: Iterable[Partition]) -> Mapping[Partition, int]:
+        """How far these are done, where that is further than the committed offset."""
+        ...
+
+    def forget(self, partitions: Iterable[Partition]) -> None:
+        """These are another member's now."""
         ...
 
 
@@ -64,12 +100,13 @@ class InboxTransaction(Protocol):
         """The connection that handlers write through."""
         ...
 
-    def open_batch(self, partitions: Iterable[Partition]) -> Mapping[Partition, int]:
-        """The positions of these partitions, locked; from here on only a closed batch commits."""
-        ...
+    def open_batch(
+        self, partitions: Iterable[Partition], event_ids: Iterable[UUID]
+    ) -> tuple[Mapping[Partition, int], set[UUID]]:
+        """Claim the ids; answer the partitions' positions, and the ids that are fresh.
 
-    def claim(self, event_ids: Iterable[UUID]) -> set[UUID]:
-        """Insert the ids and answer those that are fresh; the rest are duplicates."""
+        The other ids are duplicates. From here on only a closed batch commits.
+        """
         ...
 
     def close_batch(self, next_offsets: Mapping[Partition, int]) -> None:
@@ -84,8 +121,23 @@ class Inbox(Protocol):
         """The stored positions of these partitions."""
         ...
 
-    def transaction(self) -> AbstractContextManager[InboxTransaction]:
-        """One transaction; it commits when the block ends and rolls back when the block raises."""
+    def raise_positions(self, next_offsets: Mapping[Partition, int]) -> None:
+        """Move the positions up, never down, without any event."""
+        ...
+
+    def transaction(self, *, pipeline: bool) -> AbstractContextManager[InboxTransaction]:
+        """One transaction; it commits when the block ends and rolls back when the block raises.
+
+        `pipeline`: statements are sent without waiting for their results.
+        """
+        ...
+
+    def close(self) -> None:
+        """Close the connection."""
+        ...
+
+    def cut(self) -> None:
+        """Break the connection, from any thread; what runs on it raises, and Postgres rolls back."""
         ...
 
     @property

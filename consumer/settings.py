@@ -51,8 +51,26 @@ class Settings(BaseSettings):
     wait_for_topic: bool = False
     """Wait for topics that do not exist yet, instead of stopping with an error."""
 
+    lanes: int = Field(default=1, ge=1, le=64)
+    """Worker threads, each with a database connection; a key's events always go to the same one.
+
+    With more than one, the handler's methods run on several threads at once.
+    """
+
     max_batch_events: int = Field(default=500, ge=1, le=100_000)
     """The most events that one transaction applies; larger is faster and repeats more after a crash."""
+
+    max_batch_bytes: int = Field(default=4_000_000, ge=1)
+    """The most bytes of records that one transaction applies, but for a single larger event."""
+
+    linger_ms: int = Field(default=0, ge=0, le=10_000)
+    """How long a batch that is not full waits for more events, in milliseconds."""
+
+    revoke_timeout_ms: int = Field(default=10_000, ge=0, le=240_000)
+    """How long a running batch may go on when its partition is taken away, then it is rolled back."""
+
+    shutdown_timeout_ms: int = Field(default=20_000, ge=0)
+    """How long running batches may go on after SIGTERM, then they are rolled back."""
 
 
 def load_settings(**overrides: object) -> Settings:

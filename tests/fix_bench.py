@@ -1,7 +1,8 @@
 """The engine over a broker in memory and a real Postgres, with a ledger that would show every fault."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -11,9 +12,12 @@ import pytest
 
 from consumer import Event, EventHandler
 from consumer.engine.apply import Applied
-from consumer.engine.loop import Loop
+from consumer.engine.lane import BatchBounds, Lane
+from consumer.engine.lanes import Lanes
+from consumer.engine.loop import Loop, LoopBounds
+from consumer.engine.room import Room
 from consumer.engine.telemetry import Telemetry
-from consumer.ports import Partition
+from consumer.ports import Broker, Partition
 from consumer.store.connecting import connect
 from consumer.store.inbox import PostgresInbox
 from tests.memory_broker import TOPIC_ID, MemoryBroker, MemoryLog
@@ -42,15 +46,22 @@ class Recorded(Telemetry):
 
     def __init__(self, on_wait: Callable[[BaseException], None] = lambda _error: None) -> None:
         super().__init__("ledger")
-        self._on_wait = on_wait
+        self._on_wait, self._lock = on_wait, threading.Lock()
         self.applied = Applied()
         self.skipped: dict[str, int] = {}
         self.waits: list[str] = []
+        self.cut_offs = 0
 
-    def batch_applied(self, applied: Applied, skipped: Any) -> None:
-        self.applied += applied
+    def batch_applied(self, applied: Applied) -> None:
+        with self._lock:
+            self.applied += applied
+
+    def records_skipped(self, skipped: Mapping[str, int]) -> None:
         for reason, count in skipped.items():
             self.skipped[reason] = self.skipped.get(reason, 0) + count
+
+    def cut_off(self, after_s: float) -> None:
+        self.cut_offs += 1
 
     def transient_failure(self, error: BaseException, tries: int, pause_s: float) -> None:
         self.waits.append(type(error).__name__)
@@ -64,13 +75,50 @@ class Bench:
     url: str
     log: MemoryLog = field(default_factory=MemoryLog)
     handler: Ledger = field(default_factory=Ledger)
+    lanes: int = 1
+    shutdown_s: float = 10
 
     def run(self, most: int = 100, said: Recorded | None = None) -> Recorded:
-        stopping, said = threading.Event(), said or Recorded()
-        broker = MemoryBroker(self.log, stopping.set)
-        with PostgresInbox(self.url, "public", "ledger") as inbox:
-            Loop(self.handler, broker, inbox, most=most, telemetry=said, stopping=stopping).run()
+        said = said or Recorded()
+        with ExitStack() as opened:
+            self.loop(opened, MemoryBroker(self.log), said, most).run()
         return said
+
+    def loop(
+        self,
+        opened: ExitStack,
+        broker: Broker,
+        said: Recorded,
+        most: int = 100,
+        stopping: threading.Event | None = None,
+    ) -> Loop:
+        """One consumer; it ends when nothing is left."""
+
+        def inbox() -> PostgresInbox:
+            return opened.enter_context(PostgresInbox(self.url, "public", "ledger"))
+
+        def lane(number: int, room: Room, on_failure: Callable[[BaseException], None]) -> Lane:
+            bounds = BatchBounds(most, 1_000_000, 0)
+            return Lane(
+                number,
+                self.handler,
+                inbox(),
+                room,
+                bounds=bounds,
+                telemetry=said,
+                on_failure=on_failure,
+            )
+
+        return Loop(
+            self.handler,
+            broker,
+            inbox(),
+            Lanes(Room(3 * most, 3_000_000), lane, self.lanes),
+            bounds=LoopBounds(most, self.shutdown_s),
+            telemetry=said,
+            stopping=stopping or threading.Event(),
+            until_idle=True,
+        )
 
     def ledger(self) -> list[UUID]:
         return [row[0] for row in self.sql("SELECT event_id FROM ledger ORDER BY entry")]

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID, uuid4
 
 from consumer.event import Record
-from consumer.ports import Partition, Polled
+from consumer.ports import Owner, Partition, Polled
 from tests.builders import ARecord, headers
+from tests.waiting import until
 
 TOPIC_ID = UUID(int=7)
 
@@ -13,10 +14,15 @@ TOPIC_ID = UUID(int=7)
 class MemoryBroker:
     """Holds records by partition; a new instance over the same log is a new member."""
 
-    def __init__(self, log: "MemoryLog", on_idle: Callable[[], None]) -> None:
-        self.log, self._on_idle = log, on_idle
+    def __init__(self, log: "MemoryLog") -> None:
+        self.log, self.paused = log, False
+        self.on_let_go: Callable[[], object] = lambda: None
+        self.on_cut: Callable[[], object] = lambda: None
         self._unplaced = frozenset(log.records)
         self._next: dict[Partition, int] = {}
+
+    def subscribe(self, owner: Owner) -> None:
+        self.owner = owner
 
     def unplaced(self) -> frozenset[Partition]:
         return self._unplaced
@@ -33,6 +39,8 @@ class MemoryBroker:
 
     def poll(self, timeout_s: float, most: int) -> Polled:
         polled: dict[Partition, list[Record]] = {}
+        if self.paused:
+            return polled
         for partition, start in self._next.items():
             if partition in self._unplaced:
                 continue
@@ -41,12 +49,35 @@ class MemoryBroker:
             if found:
                 polled[partition] = list(found)
                 self._next[partition] = found[-1].offset + 1
-        if not polled and not self._unplaced:
-            self._on_idle()
         return polled
 
-    def hold(self) -> None:
-        self._unplaced = frozenset(self.log.records)
+    def pause(self) -> None:
+        self.paused = True
+
+    def resume(self) -> None:
+        self.paused = False
+
+    def at_end(self) -> bool:
+        return all(self._next[each] >= self.log.end(each) for each in self._next)
+
+    def take_away(self, partitions: list[Partition], patience_s: float) -> None:
+        """What the real broker does inside of poll() when a rebalance takes partitions away."""
+        self._next = {p: offset for p, offset in self._next.items() if p not in partitions}
+        self.owner.let_go(partitions)
+        self.on_let_go()
+        if not self._ended(partitions, patience_s):
+            self.owner.cut(partitions)
+            self.on_cut()
+            self._ended(partitions, 10)
+        self.commit(self.owner.next_offsets(partitions))
+        self.owner.forget(partitions)
+
+    def _ended(self, partitions: list[Partition], seconds: float) -> bool:
+        try:
+            until(lambda: not self.owner.works_for(partitions), "the work to end", seconds)
+        except AssertionError:
+            return False
+        return True
 
     def commit(self, next_offsets: Mapping[Partition, int]) -> None:
         self.log.committed |= next_offsets

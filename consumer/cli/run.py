@@ -25,11 +25,15 @@ def run(
     ] = None,
     db_schema: Annotated[str | None, typer.Option(help="INBOX_DB_SCHEMA")] = None,
     group_id: Annotated[str | None, typer.Option(help="INBOX_GROUP_ID")] = None,
+    lanes: Annotated[int | None, typer.Option(help="INBOX_LANES")] = None,
     max_batch_events: Annotated[int | None, typer.Option(help="INBOX_MAX_BATCH_EVENTS")] = None,
     wait_for_topic: Annotated[
         bool | None,
         typer.Option("--wait-for-topic", help="Wait for topics that are not there yet."),
     ] = None,
+    until_idle: Annotated[
+        bool, typer.Option("--until-idle", help="End when all that is in the topics is applied.")
+    ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Print tracebacks; they may hold event data.")
     ] = False,
@@ -42,11 +46,13 @@ def run(
         kafka_bootstrap_servers=kafka_bootstrap_servers,
         db_schema=db_schema,
         group_id=group_id,
+        lanes=lanes,
         max_batch_events=max_batch_events,
         wait_for_topic=wait_for_topic,
     )
     try:
-        Consumer(load_handler(handler), settings).run()
+        consumer = Consumer(load_handler(handler), settings)
+        consumer.run_until_idle() if until_idle else consumer.run()
     except PoisonError:
         if debug:
             err.print_exception(show_locals=False)

@@ -32,25 +32,33 @@ class Applied:
 
 def apply_batch(inbox: Inbox, handler: EventHandler, batch: Batch) -> Applied:
     """Apply the batch's fresh events and move the positions, in one transaction or not at all."""
-    with inbox.transaction() as transaction:
-        positions = transaction.open_batch(batch.next_offsets)
-        unseen = [event for p, event in batch.events if event.offset >= positions.get(p, 0)]
-        fresh = list(_first_of_each(unseen, transaction.claim(event.id for event in unseen)))
+    events = [each.event for each in batch.taken]
+    with inbox.transaction(pipeline=handler.pipeline) as transaction:
+        positions, claimed = transaction.open_batch(
+            batch.partitions, (event.id for event in events)
+        )
+        unseen = [
+            each.event
+            for each in batch.taken
+            if each.event.offset >= positions.get(each.assignment.partition, 0)
+        ]
+        fresh = list(_first_of_each(unseen, claimed))
         if fresh:
-            with guarded(transaction.connection):
+            with guarded(transaction.connection, pipeline=handler.pipeline):
                 handler.handle_batch(fresh, transaction.connection)
-        transaction.close_batch(batch.next_offsets)
+        next_offsets = batch.next_offsets()
+        transaction.close_batch(next_offsets)
+    batch.finish(next_offsets)
     return Applied(
         applied=len(fresh),
-        duplicates_by_position=len(batch.events) - len(unseen),
+        duplicates_by_position=len(events) - len(unseen),
         duplicates_by_id=len(unseen) - len(fresh),
     )
 
 
 def _first_of_each(events: Iterable[Event[Any]], claimed: set[UUID]) -> Iterator[Event[Any]]:
     """The first event of each claimed id: one batch may hold the same event twice."""
-    waiting = set(claimed)
     for event in events:
-        if event.id in waiting:
-            waiting.remove(event.id)
+        if event.id in claimed:
+            claimed.remove(event.id)
             yield event

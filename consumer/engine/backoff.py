@@ -1,6 +1,7 @@
 """How long to wait before the next try."""
 
 import random
+import time
 from dataclasses import dataclass
 
 FIRST_PAUSE_S = 0.2
@@ -12,6 +13,18 @@ class Backoff:
     """Exponential pauses with jitter: between half of and the whole of 0.2, 0.4, 0.8 … 30 seconds."""
 
     tries: int = 0
+    _until: float = 0.0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the pause that was begun last is not over."""
+        return time.monotonic() < self._until
+
+    def begin(self) -> float:
+        """Begin the next pause; answer its seconds."""
+        pause_s = self.next_pause_s()
+        self._until = time.monotonic() + pause_s
+        return pause_s
 
     def next_pause_s(self) -> float:
         """Seconds to wait before the next try."""

@@ -1,61 +1,54 @@
-"""A batch: consecutive records of some partitions, decoded up to the first that cannot be read."""
+"""A batch: events of one lane that take effect in one transaction, and what they mean for positions."""
 
-from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from consumer.errors import DecodeError, PoisonError
-from consumer.event import Event, Record, place
-from consumer.handler import Declaration
-from consumer.ports import Partition, Polled
-from consumer.wire.decode import Skipped, decode
+from consumer.engine.assignment import Assignment
+from consumer.event import Event
+from consumer.ports import Partition
 
 
-@dataclass(slots=True)
+class Taken(NamedTuple):
+    """An event, the stay of its partition that it came with, and its record's size in bytes."""
+
+    event: Event[Any]
+    assignment: Assignment
+    size: int
+
+
 class Batch:
-    """Events to apply in one transaction, and how far they reach in each partition."""
+    """Events to apply in one transaction."""
 
-    events: list[tuple[Partition, Event[Any]]] = field(default_factory=list)
-    next_offsets: dict[Partition, int] = field(default_factory=dict)
-    """The offset after the last record of each partition that this batch covers."""
-    skipped: Counter[str] = field(default_factory=Counter)
-    """How many records were passed over, by reason."""
-    poison: PoisonError | None = None
-    """Why the batch ends in front of a record that cannot be read."""
+    def __init__(self, taken: list[Taken]) -> None:
+        self.taken = taken
+        self._offsets: dict[Assignment, set[int]] = defaultdict(set)
+        for each in taken:
+            self._offsets[each.assignment].add(each.event.offset)
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """Where the events are from."""
+        return [assignment.partition for assignment in self._offsets]
+
+    def next_offsets(self) -> Mapping[Partition, int]:
+        """How far each partition's position goes with this batch."""
+        return {each.partition: each.reach(offsets) for each, offsets in self._offsets.items()}
+
+    def finish(self, stored: Mapping[Partition, int]) -> None:
+        """The batch's transaction was committed, with these positions."""
+        for assignment, offsets in self._offsets.items():
+            assignment.finish(offsets, stored[assignment.partition])
+
+    def pending(self) -> "Batch":
+        """The events that are not done, and whose partitions are still with this member."""
+        return Batch([each for each in self.taken if each.assignment.awaits(each.event.offset)])
+
+    def concerns(self, assignments: Iterable[Assignment]) -> bool:
+        """Whether it has an event of one of these."""
+        return not self._offsets.keys().isdisjoint(assignments)
 
     def singles(self) -> Iterator["Batch"]:
-        """The same events one by one, then what remains of the offsets."""
-        for partition, event in self.events:
-            yield Batch([(partition, event)], {partition: event.offset + 1})
-        yield Batch(next_offsets=self.next_offsets, skipped=self.skipped)
-
-
-def read_batch(polled: Polled, declaration: Declaration) -> Batch:
-    """Decode what was polled, partition by partition, and stop at the first undecodable record."""
-    batch = Batch()
-    for partition, record in _records(polled):
-        try:
-            outcome = decode(record, declaration)
-        except DecodeError as error:
-            batch.poison = _unreadable(record, error)
-            return batch
-        batch.next_offsets[partition] = record.offset + 1
-        if isinstance(outcome, Skipped):
-            batch.skipped[outcome.reason] += 1
-        else:
-            batch.events.append((partition, outcome))
-    return batch
-
-
-def _records(polled: Polled) -> Iterator[tuple[Partition, Record]]:
-    for partition, records in polled.items():
-        for record in records:
-            yield partition, record
-
-
-def _unreadable(record: Record, error: DecodeError) -> PoisonError:
-    return PoisonError(
-        f"record {place(record)} cannot be read: {error}; the consumer stopped in front of it and "
-        f"nothing is lost"
-    )
+        """The same events one by one."""
+        for each in self.taken:
+            yield Batch([each])

@@ -3,11 +3,15 @@
 import re
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import FrameType
 
-from consumer.engine.loop import Loop
+from consumer.engine.lane import BatchBounds, Lane
+from consumer.engine.lanes import Lanes
+from consumer.engine.loop import Loop, LoopBounds
+from consumer.engine.room import Room
 from consumer.engine.telemetry import Telemetry
 from consumer.handler import EventHandler
 from consumer.kafka import KafkaBroker
@@ -27,42 +31,81 @@ class Consumer:
         self._stopping = threading.Event()
 
     def run(self) -> None:
-        """Consume until `stop`, SIGTERM or SIGINT; the batch in hand is finished first.
+        """Consume until `stop`, SIGTERM or SIGINT; the batches in hand are finished first.
 
         Transient trouble of Postgres and Kafka is waited out once running. Raises ConfigurationError
         and UnavailableError at the start, and PoisonError in front of an event that cannot be
         applied; then nothing is lost, and a new start begins with that event.
         """
+        self._run(until_idle=False)
+
+    def run_until_idle(self) -> None:
+        """Consume until the ends of the topics are reached and all is applied; else as `run`.
+
+        For jobs and tests. The ends are those of the moment when there is nothing left to do.
+        """
+        self._run(until_idle=True)
+
+    def stop(self) -> None:
+        """Ask `run` to end after the batches in hand; safe from any thread and from a signal handler."""
+        self._stopping.set()
+
+    def _run(self, *, until_idle: bool) -> None:
         settings, handler = self._settings, self._handler
-        url = required_url(settings, "database_url")
         group_id = settings.group_id or handler.consumer
         with (
             _stopped_by_signals(self),
-            PostgresInbox(url, settings.db_schema, handler.consumer) as inbox,
+            ExitStack() as inboxes,
             KafkaBroker(
                 settings.kafka_bootstrap_servers,
                 group_id,
                 handler.topics,
                 settings.group_instance_id,
+                revoke_timeout_s=settings.revoke_timeout_ms / 1000,
             ) as broker,
         ):
+            inbox = self._inbox(inboxes)
             inbox.require_current_schema()
             self._await_topics(broker)
-            broker.subscribe()
+            lanes = Lanes(_room(settings), partial(self._lane, inboxes), settings.lanes)
             self._telemetry.started(group_id, _shown(handler))
             Loop(
                 handler,
                 broker,
                 inbox,
-                most=settings.max_batch_events,
+                lanes,
+                bounds=LoopBounds(settings.max_batch_events, settings.shutdown_timeout_ms / 1000),
                 telemetry=self._telemetry,
                 stopping=self._stopping,
+                until_idle=until_idle,
             ).run()
         self._telemetry.stopped()
 
-    def stop(self) -> None:
-        """Ask `run` to end after the batch in hand; safe from any thread and from a signal handler."""
-        self._stopping.set()
+    def _lane(
+        self,
+        inboxes: ExitStack,
+        number: int,
+        room: Room,
+        on_failure: Callable[[BaseException], None],
+    ) -> Lane:
+        settings = self._settings
+        bounds = BatchBounds(
+            settings.max_batch_events, settings.max_batch_bytes, settings.linger_ms / 1000
+        )
+        return Lane(
+            number,
+            self._handler,
+            self._inbox(inboxes),
+            room,
+            bounds=bounds,
+            telemetry=self._telemetry,
+            on_failure=on_failure,
+        )
+
+    def _inbox(self, inboxes: ExitStack) -> PostgresInbox:
+        settings = self._settings
+        url = required_url(settings, "database_url")
+        return inboxes.enter_context(PostgresInbox(url, settings.db_schema, self._handler.consumer))
 
     def _await_topics(self, broker: KafkaBroker) -> None:
         while missing := broker.missing_topics():
@@ -71,6 +114,12 @@ class Consumer:
             self._telemetry.waiting_for_topics(missing)
             if self._stopping.wait(_WAIT_FOR_TOPIC_S):
                 return
+
+
+def _room(settings: Settings) -> Room:
+    """Two batches a lane wait while one is in hand, so that no lane waits for a poll."""
+    batches = 3 * settings.lanes
+    return Room(batches * settings.max_batch_events, batches * settings.max_batch_bytes)
 
 
 def _shown(handler: EventHandler) -> str:

@@ -1,59 +1,87 @@
-"""The engine's story: place partitions, poll, decode, apply in one transaction, commit the offset."""
+"""The engine's story: place partitions, poll, decode into the lanes, commit offsets of what is done."""
 
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import psycopg
 
-from consumer.engine.apply import Applied, apply_batch
+from consumer.engine.assignments import Assignments
 from consumer.engine.backoff import Backoff
-from consumer.engine.batch import Batch, read_batch
 from consumer.engine.classify import Failure, classify
-from consumer.engine.poison import database_refused_error, poison_error
+from consumer.engine.dispatch import Dispatcher
+from consumer.engine.lanes import Lanes
+from consumer.engine.poison import database_refused_error
 from consumer.engine.telemetry import Telemetry
 from consumer.errors import PositionError, UnavailableError
 from consumer.handler import EventHandler
-from consumer.ports import Broker, Inbox, Partition
+from consumer.ports import Broker, Inbox, Partition, Polled
 
 POLL_S = 0.25
+COMMIT_EVERY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBounds:
+    """What the loop takes at a time, and how long its end may last."""
+
+    poll_events: int
+    shutdown_s: float
 
 
 class Loop:
-    """One handler's loop over one broker and one inbox; it runs on the thread that calls `run`."""
+    """Keeps one member of the group alive and its lanes fed; it runs on the thread that calls `run`."""
 
     def __init__(
         self,
         handler: EventHandler,
         broker: Broker,
         inbox: Inbox,
+        lanes: Lanes,
         *,
-        most: int,
+        bounds: LoopBounds,
         telemetry: Telemetry,
         stopping: threading.Event,
+        until_idle: bool = False,
     ) -> None:
-        self._handler, self._broker, self._inbox = handler, broker, inbox
-        self._most, self._telemetry, self._stopping = most, telemetry, stopping
+        self._broker, self._inbox, self._lanes = broker, inbox, lanes
+        self._bounds, self._telemetry, self._stopping = bounds, telemetry, stopping
+        self._until_idle = until_idle
+        self._dispatcher = Dispatcher(handler.declaration, lanes)
+        self._assignments = Assignments(lanes)
+        self._commit_at = time.monotonic()
+        self._paused = False
         self._backoff = Backoff()
 
     def run(self) -> None:
         """Consume until told to stop; wait out what heals by itself, raise what does not."""
-        while not self._stopping.is_set():
-            try:
-                self._step()
-            except Exception as error:  # noqa: BLE001  # the one place where failures are told apart
-                self._wait_out(error)
+        self._lanes.start()
+        self._broker.subscribe(self._assignments)
+        try:
+            while not self._stopping.is_set():
+                self._raise_failure_of_a_lane()
+                self._step_or_wait()
+        finally:
+            self._finish()
+        self._raise_failure_of_a_lane()
+
+    def _step_or_wait(self) -> None:
+        try:
+            self._step()
+        except Exception as error:  # noqa: BLE001  # told apart here
+            if self._failure(error) is not Failure.TRANSIENT:
+                raise _for_a_person(error)  # noqa: B904  # it names its cause
+            self._wait_out(error)
 
     def _step(self) -> None:
-        self._place(self._broker.unplaced())
-        batch = read_batch(self._broker.poll(POLL_S, self._most), self._handler.declaration)
-        if batch.next_offsets:
-            applied = self._apply(batch)
-            self._broker.commit(batch.next_offsets)
-            self._telemetry.batch_applied(applied, batch.skipped)
+        if not self._backoff.waiting:
+            self._place(self._broker.unplaced())
+            self._commit_if_due()
             self._backoff.reset()
-        if batch.poison:
-            raise batch.poison
+        self._dispatch(self._poll())
+        self._press_back()
+        self._stop_when_there_is_no_more()
 
     def _place(self, partitions: Iterable[Partition]) -> None:
         """Start partitions that are new here where the inbox's positions say."""
@@ -62,7 +90,9 @@ class Loop:
         positions = self._inbox.positions(partitions)
         self._check_log_reaches(positions)
         committed = self._broker.committed(partitions)
-        self._broker.start_at({**committed, **positions})
+        start = {**committed, **positions}
+        self._assignments.add(start, committed)
+        self._broker.start_at(start)
         self._telemetry.partitions_placed(committed, positions)
 
     def _check_log_reaches(self, positions: Mapping[Partition, int]) -> None:
@@ -75,53 +105,83 @@ class Loop:
                     f"the partition's row in consumer_positions"
                 )
 
-    def _apply(self, batch: Batch) -> Applied:
-        try:
-            return apply_batch(self._inbox, self._handler, batch)
-        except Exception as error:
-            if self._failure(error) is not Failure.PERMANENT:
-                raise
-        return self._apply_singly(batch)
+    def _poll(self) -> Polled:
+        return self._broker.poll(0 if self._paused else POLL_S, self._bounds.poll_events)
 
-    def _apply_singly(self, batch: Batch) -> Applied:
-        """Apply the events one by one: good ones take effect, and the first bad one is found."""
-        total = Applied()
-        for single in batch.singles():
-            try:
-                total += apply_batch(self._inbox, self._handler, single)
-            except Exception as error:
-                if self._failure(error) is not Failure.PERMANENT or not single.events:
-                    raise
-                raise poison_error(single.events[0][1], self._handler, error) from error
-            self._broker.commit(single.next_offsets)
-        return total
+    def _dispatch(self, polled: Polled) -> None:
+        for partition, records in polled.items():
+            if self._dispatcher.poison is None:
+                skipped = self._dispatcher.dispatch(self._assignments.of(partition), records)
+                self._telemetry.records_skipped(skipped)
+
+    def _press_back(self) -> None:
+        """Take no more while the lanes are full; a full queue is waited for before Kafka is told."""
+        room = self._lanes.room
+        room.wait(POLL_S, half_free=self._paused)
+        if room.full and not self._paused:
+            self._broker.pause()
+            self._paused = True
+        elif self._paused and room.half_free:
+            self._broker.resume()
+            self._paused = False
+
+    def _commit_if_due(self) -> None:
+        if time.monotonic() >= self._commit_at:
+            self._raise_positions(self._assignments.behind(only_idle=True))
+            self._commit()
+
+    def _raise_positions(self, behind: Mapping[Partition, int]) -> None:
+        """Store positions that stayed behind: lanes overtook each other, or records were skipped."""
+        if behind:
+            self._inbox.raise_positions(behind)
+            self._assignments.stored(behind)
+
+    def _commit(self) -> None:
+        done = self._assignments.to_commit()
+        if done:
+            self._broker.commit(done)
+            self._assignments.committed(done)
+        self._commit_at = time.monotonic() + COMMIT_EVERY_S
+
+    def _stop_when_there_is_no_more(self) -> None:
+        """In front of a record that cannot be read, or, when asked to, at the topics' ends."""
+        if self._assignments.idle and self._dispatcher.poison:
+            raise self._dispatcher.poison
+        if self._until_idle and self._assignments.idle and self._broker.at_end():
+            self._stopping.set()
+
+    def _raise_failure_of_a_lane(self) -> None:
+        failure = self._lanes.failure
+        if isinstance(failure, Exception):
+            raise _for_a_person(failure)
+        if failure is not None:  # SystemExit and the like: what the handler wants is done
+            raise failure
+
+    def _wait_out(self, error: Exception) -> None:
+        pause_s = self._backoff.begin()
+        self._telemetry.transient_failure(error, self._backoff.tries, pause_s)
+        if isinstance(error, UnavailableError):
+            self._stopping.wait(pause_s)
+
+    def _finish(self) -> None:
+        """End the lanes, and write down how far they came; what fails here costs a redelivery."""
+        if not self._lanes.stop(self._bounds.shutdown_s):
+            self._telemetry.cut_off(self._bounds.shutdown_s)
+        try:
+            self._raise_positions(self._assignments.behind(only_idle=False))
+            self._commit()
+        except Exception as error:  # noqa: BLE001
+            self._telemetry.not_written_down(error)
 
     def _failure(self, error: BaseException) -> Failure:
         return classify(error, connection_broken=self._inbox.broken)
 
-    def _wait_out(self, error: Exception) -> None:
-        """Hold the partitions and keep the group alive until the database answers; else raise."""
-        while self._failure(error) is Failure.TRANSIENT:
-            pause_s = self._backoff.next_pause_s()
-            self._telemetry.transient_failure(error, self._backoff.tries, pause_s)
-            self._broker.hold()
-            self._keep_group_alive(pause_s)
-            if self._stopping.is_set():
-                return
-            try:
-                self._inbox.probe()
-            except Exception as next_error:  # noqa: BLE001  # told apart at the loop's head
-                error = next_error
-            else:
-                return
-        if isinstance(error, psycopg.Error) and self._failure(error) is Failure.MISCONFIGURATION:
-            raise database_refused_error(error) from error
-        raise error
 
-    def _keep_group_alive(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while not self._stopping.is_set() and (left := until - time.monotonic()) > 0:
-            try:
-                self._broker.poll(min(left, POLL_S), self._most)
-            except UnavailableError:  # Kafka is away too: nothing to keep alive for now
-                self._stopping.wait(min(left, POLL_S))
+def _for_a_person(error: Exception) -> Exception:
+    """The error in words for who has to mend it."""
+    failure = classify(error, connection_broken=False)
+    if not isinstance(error, psycopg.Error) or failure is not Failure.MISCONFIGURATION:
+        return error
+    refused = database_refused_error(error)
+    refused.__cause__ = error
+    return refused

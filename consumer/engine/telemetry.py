@@ -1,6 +1,7 @@
 """What the loop says of itself: one log event with a stable `action` for each thing that happens."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 
 import structlog
 
@@ -41,16 +42,14 @@ class Telemetry:
                 redelivery_skipped=max(0, start - offset),
             )
 
-    def batch_applied(self, applied: Applied, skipped: Mapping[str, int]) -> None:
+    def records_skipped(self, skipped: Mapping[str, int]) -> None:
+        """Records that hold nothing for the handler were passed over, by reason."""
+        if skipped:
+            self._log.info("records skipped", action="records_skipped", skipped=dict(skipped))
+
+    def batch_applied(self, applied: Applied) -> None:
         """A batch was committed."""
-        self._log.info(
-            "batch applied",
-            action="batch_applied",
-            applied=applied.applied,
-            duplicates_by_position=applied.duplicates_by_position,
-            duplicates_by_id=applied.duplicates_by_id,
-            skipped=dict(skipped),
-        )
+        self._log.info("batch applied", action="batch_applied", **asdict(applied))
 
     def transient_failure(self, error: BaseException, tries: int, pause_s: float) -> None:
         """Something that heals by itself; the same events are tried again."""
@@ -60,4 +59,16 @@ class Telemetry:
             error=describe(error),
             tries=tries,
             pause_s=round(pause_s, 3),
+        )
+
+    def cut_off(self, after_s: float) -> None:
+        """A batch did not end in time when the consumer was stopped: it was rolled back."""
+        self._log.warning(
+            "a batch was rolled back to stop in time", action="cut_off", after_s=after_s
+        )
+
+    def not_written_down(self, error: BaseException) -> None:
+        """How far the consumer came could not be stored at its end; redelivery will be absorbed."""
+        self._log.warning(
+            "positions not stored", action="positions_not_stored", error=describe(error)
         )

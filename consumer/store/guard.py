@@ -15,6 +15,7 @@ _ENDS_TRANSACTION = re.compile(
     r"\s*(commit|end|abort|rollback(?!\s+(?:work\s+|transaction\s+)?to\b)|prepare\s+transaction)\b",
     re.IGNORECASE,
 )
+_SAVEPOINT = re.compile(r"\s*(savepoint|rollback|release)\b", re.IGNORECASE)
 _WHY = (
     "a handler's effect and its row in processed_events commit together, by the framework; return "
     "to commit, raise to roll back"
@@ -31,11 +32,18 @@ class GuardedCursor(psycopg.Cursor[Any]):
             _check_statement(query, connection)
         return super().execute(query, params, **kwargs)
 
+    def copy(self, *args: Any, **kwargs: Any) -> Any:
+        """COPY, as psycopg does."""
+        if isinstance(self.connection, GuardedConnection):
+            self.connection.refuse_in_pipeline("COPY")
+        return super().copy(*args, **kwargs)
+
 
 class GuardedConnection(psycopg.Connection[Any]):
     """A connection whose transaction cannot be ended while a handler holds it."""
 
     guarded = False
+    pipelined = False
 
     def commit(self) -> None:
         """Commit, unless a handler asks."""
@@ -57,20 +65,33 @@ class GuardedConnection(psycopg.Connection[Any]):
         self._refuse_if_guarded("autocommit")
         super().set_autocommit(value)
 
+    def transaction(self, *args: Any, **kwargs: Any) -> Any:
+        """A transaction, or, while a handler runs, a savepoint."""
+        self.refuse_in_pipeline("a savepoint")
+        return super().transaction(*args, **kwargs)
+
+    def refuse_in_pipeline(self, what: str) -> None:
+        """Raise when a handler asks for what a pipeline cannot do."""
+        if self.guarded and self.pipelined:
+            raise TransactionGuardError(
+                f"{what} in a handler that runs in a pipeline, where statements fail later than they "
+                f"are sent; set `pipeline = False` in the handler's class"
+            )
+
     def _refuse_if_guarded(self, what: str) -> None:
         if self.guarded:
             _refuse(what)
 
 
 @contextmanager
-def guarded(connection: psycopg.Connection[Any]) -> Iterator[None]:
+def guarded(connection: psycopg.Connection[Any], *, pipeline: bool) -> Iterator[None]:
     """Guard the open transaction while a handler runs, and check that it is open and sound after.
 
     COMMIT on an aborted transaction raises nothing in psycopg and rolls back, so a handler that
     swallowed a database error is found here.
     """
     if isinstance(connection, GuardedConnection):
-        connection.guarded = True
+        connection.guarded, connection.pipelined = True, pipeline
     try:
         yield
     finally:
@@ -89,13 +110,16 @@ def _check_sound(status: pq.TransactionStatus) -> None:
         raise TransactionGuardError(f"the handler ended the transaction; {_WHY}")
 
 
-def _check_statement(query: Any, connection: psycopg.Connection[Any]) -> None:
+def _check_statement(query: Any, connection: GuardedConnection) -> None:
     text = query.as_string(connection) if isinstance(query, sql.Composable) else query
     if isinstance(text, bytes):
         text = text.decode("utf-8", "replace")
-    found = _ENDS_TRANSACTION.match(text) if isinstance(text, str) else None
-    if found:
+    if not isinstance(text, str):
+        return
+    if found := _ENDS_TRANSACTION.match(text):
         _refuse(found[1].upper())
+    if found := _SAVEPOINT.match(text):
+        connection.refuse_in_pipeline(found[1].upper())
 
 
 def _refuse(what: str) -> NoReturn:

@@ -7,21 +7,20 @@ JOIN unnest(%(topic_ids)s::uuid[], %(partitions)s::integer[]) AS asked (topic_id
 WHERE consumer = %(consumer)s;
 
 -- name: open_batch
--- The same, locked until the transaction ends: a member of the group that lost a partition and does
--- not know it yet cannot apply beside the one that has it now. Sorted, against deadlocks. From here
--- on the transaction can only commit when `close_batch` has run (see schema/inbox).
+-- The same, inside a batch's transaction; from here on it can only commit when `close_batch` has run
+-- (see schema/inbox).
 WITH opened AS (INSERT INTO {schema}.open_batches DEFAULT VALUES)
-SELECT p.topic_id, p.partition, p.next_offset
-FROM {schema}.consumer_positions AS p
+SELECT topic_id, partition, next_offset
+FROM {schema}.consumer_positions
 JOIN unnest(%(topic_ids)s::uuid[], %(partitions)s::integer[]) AS asked (topic_id, partition)
   USING (topic_id, partition)
-WHERE p.consumer = %(consumer)s
-ORDER BY p.topic_id, p.partition
-FOR UPDATE OF p;
+WHERE consumer = %(consumer)s;
 
 -- name: claim
 -- The ids that were not there before, each once. Sorted, because two workers that insert the same
--- ids in opposite order deadlock.
+-- ids in opposite order deadlock. An id that another transaction has claimed is waited for, so a
+-- member of the group that lost a partition and does not know it yet cannot apply an event beside the
+-- one that has it now.
 INSERT INTO {schema}.processed_events (consumer, event_id)
 SELECT %(consumer)s, event_id
 FROM unnest(%(event_ids)s::uuid[]) AS event_id
@@ -30,8 +29,16 @@ ON CONFLICT DO NOTHING
 RETURNING event_id;
 
 -- name: close_batch
--- Positions move up, never down, and the batch may commit.
-WITH closed AS (DELETE FROM {schema}.open_batches WHERE backend = pg_backend_pid())
+-- The batch may commit. Where its row is gone, the transaction that it was opened in has been ended;
+-- then what stands here instead cannot commit either.
+WITH closed AS (
+  DELETE FROM {schema}.open_batches WHERE backend = pg_backend_pid() RETURNING backend
+)
+INSERT INTO {schema}.open_batches (backend)
+SELECT pg_backend_pid() WHERE NOT EXISTS (SELECT FROM closed);
+
+-- name: raise_positions
+-- Positions move up, never down.
 INSERT INTO {schema}.consumer_positions AS p (consumer, topic_id, partition, topic, next_offset)
 SELECT %(consumer)s, new.topic_id, new.partition, new.topic, new.next_offset
 FROM unnest(

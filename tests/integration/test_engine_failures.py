@@ -66,10 +66,11 @@ def swallow(event: Event[Any], connection: psycopg.Connection[Any]) -> None:
         connection.execute("SELECT 1/0")
 
 
+@pytest.mark.parametrize("pipeline", [True, False])
 @pytest.mark.parametrize(
     ("effect", "said"),
     [
-        (swallow, "caught a database error and returned"),
+        (swallow, "caught a database error and returned|DivisionByZero"),
         (lambda _event, connection: connection.commit(), r"commit\(\) in a handler"),
         (lambda _event, connection: connection.rollback(), r"rollback\(\) in a handler"),
         (lambda _event, connection: connection.close(), r"close\(\) in a handler"),
@@ -80,17 +81,20 @@ def swallow(event: Event[Any], connection: psycopg.Connection[Any]) -> None:
         (lambda _event, connection: connection.execute("-- x\nCOMMIT"), "a_batch_commits_whole"),
         (
             lambda _event, connection: connection.execute("SELECT 1; COMMIT; BEGIN"),
-            "a_batch_commits_whole",
+            "a_batch_commits_whole|SyntaxError",  # a pipeline takes one statement at a time
         ),
         (
             lambda _event, connection: connection.pgconn.exec_(b"COMMIT"),
-            "ended the transaction",
+            "ended the transaction|OperationalError",  # not in a pipeline
         ),
         (
             lambda _event, connection: psycopg.Cursor(connection).execute("COMMIT"),
             "a_batch_commits_whole",
         ),
-        (lambda _event, connection: connection.execute("-- x\nROLLBACK"), "ended the transaction"),
+        (
+            lambda _event, connection: connection.execute("-- x\nROLLBACK"),
+            "ended the transaction|a_batch_commits_whole",
+        ),
         (
             lambda _event, connection: connection.execute("SELECT %s", ["a\x00b"]),
             "DataError",
@@ -107,9 +111,10 @@ def swallow(event: Event[Any], connection: psycopg.Connection[Any]) -> None:
     ],
 )  # fmt: skip
 def test_what_breaks_the_transaction_is_that_events_failure(
-    bench: Bench, effect: Effect, said: str
+    bench: Bench, effect: Effect, said: str, pipeline: bool
 ) -> None:
     """Never a success: no effect, no row, no offset past it."""
+    bench.handler.pipeline = pipeline
     bench.log.add()
     bench.handler.then = effect
 
@@ -131,10 +136,59 @@ def test_a_handler_may_use_savepoints(bench: Bench) -> None:
         connection.execute("SAVEPOINT mine")
         connection.execute("ROLLBACK TO SAVEPOINT mine")
 
-    bench.handler.then = tolerate
+    bench.handler.then, bench.handler.pipeline = tolerate, False
     bench.run()
 
     assert bench.ledger() == ids([record])
+
+
+def copy(_event: Event[Any], connection: psycopg.Connection[Any]) -> None:
+    with connection.cursor().copy("COPY codes FROM STDIN") as into:
+        into.write_row(["a"])
+
+
+def savepoint(_event: Event[Any], connection: psycopg.Connection[Any]) -> None:
+    with connection.transaction():
+        connection.execute("SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("effect", "what"),
+    [
+        (copy, "COPY"),
+        (savepoint, "a savepoint"),
+        (lambda _event, connection: connection.execute("SAVEPOINT mine"), "SAVEPOINT"),
+    ],
+    ids=["copy", "savepoint", "SAVEPOINT"],
+)
+def test_what_a_pipeline_cannot_do_says_what_to_declare(
+    bench: Bench, effect: Effect, what: str
+) -> None:
+    """Without a pipeline it works."""
+    record = bench.log.add()
+    bench.handler.then = effect
+    with pytest.raises(PoisonError, match=rf"{what} in a handler .*`pipeline = False`"):
+        bench.run()
+
+    bench.handler.pipeline = False
+    bench.run()
+
+    assert bench.ledger() == ids([record])
+
+
+def test_a_handler_that_reads_in_a_pipeline_gets_its_rows(bench: Bench) -> None:
+    """It sees what it wrote, and what earlier events of the batch wrote."""
+    counts: list[Any] = []
+
+    def count(_event: Event[Any], connection: psycopg.Connection[Any]) -> None:
+        counts.append(connection.execute("SELECT count(*) FROM ledger").fetchone())
+
+    for _ in range(3):
+        bench.log.add()
+    bench.handler.then = count
+    bench.run()
+
+    assert counts == [(1,), (2,), (3,)]
 
 
 def test_our_own_unique_violation_is_never_taken_for_a_duplicate(bench: Bench) -> None:

@@ -54,9 +54,9 @@ def test_a_consumer_applies_whole_batches_with_its_grants(
         inbox.require_current_schema()
         assert inbox.positions([partition]) == {}
         for next_offset, fresh in ((1, {event_id}), (2, set())):
-            with inbox.transaction() as transaction:
-                transaction.open_batch([partition])
-                assert transaction.claim([event_id]) == fresh
+            with inbox.transaction(pipeline=True) as transaction:
+                _, claimed = transaction.open_batch([partition], [event_id])
+                assert claimed == fresh
                 transaction.close_batch({partition: next_offset})
         assert inbox.positions([partition]) == {partition: 2}
 

@@ -1,13 +1,16 @@
 """Our member of a Kafka group, on a real broker."""
 
 import re
+from collections.abc import Iterable, Mapping
 from uuid import uuid4
 
 import pytest
 from kafka.admin import KafkaAdminClient
 
 from consumer.errors import KafkaUnavailableError, SettingsError
+from consumer.handler import Topics
 from consumer.kafka import KafkaBroker, broker_answers
+from consumer.ports import Partition
 from tests.builders import headers
 from tests.servers import KafkaServer
 from tests.waiting import until
@@ -15,11 +18,34 @@ from tests.waiting import until
 PARTITIONS = 6
 
 
+class Idle:
+    """An owner that works on nothing."""
+
+    def let_go(self, partitions: Iterable[Partition]) -> None:
+        pass
+
+    def works_for(self, partitions: Iterable[Partition]) -> bool:
+        return False
+
+    def cut(self, partitions: Iterable[Partition]) -> None:
+        pass
+
+    def next_offsets(self, partitions: Iterable[Partition]) -> Mapping[Partition, int]:
+        return {}
+
+    def forget(self, partitions: Iterable[Partition]) -> None:
+        pass
+
+
+def a_member(kafka: KafkaServer, group: str, topics: Topics) -> KafkaBroker:
+    return KafkaBroker(kafka.address, group, topics, revoke_timeout_s=5)
+
+
 def test_a_rejoin_that_ends_after_the_polls_timeout_is_not_forgotten(kafka: KafkaServer) -> None:
     """The member hung: kafka-python dropped the answer, and the partitions stayed paused for ever."""
     topic = kafka.make_topic(PARTITIONS)
-    with KafkaBroker(kafka.address, topic, (topic,)) as broker:
-        broker.subscribe()
+    with a_member(kafka, topic, (topic,)) as broker:
+        broker.subscribe(Idle())
         until(lambda: broker.poll(0.2, 1) or len(broker.unplaced()) == PARTITIONS, "the join")
         admin = KafkaAdminClient(bootstrap_servers=kafka.address)
         admin.create_partitions({topic: PARTITIONS + 2})
@@ -43,8 +69,8 @@ def test_assigned_partitions_give_nothing_until_they_are_placed(kafka: KafkaServ
     """The engine looks up its positions first."""
     topic = kafka.make_topic(PARTITIONS)
     kafka.produce(topic, *((f"k-{n}", b"1", headers(id=str(uuid4()))) for n in range(20)))
-    with KafkaBroker(kafka.address, topic, (topic,)) as broker:
-        broker.subscribe()
+    with a_member(kafka, topic, (topic,)) as broker:
+        broker.subscribe(Idle())
         polled: list[object] = []
 
         def assigned() -> bool:
@@ -67,8 +93,6 @@ def test_assigned_partitions_give_nothing_until_they_are_placed(kafka: KafkaServ
             return len(records) == 20
 
         until(all_read, "the records")
-        broker.hold()
-        assert len(broker.unplaced()) == PARTITIONS
 
 
 def test_a_pattern_subscribes_with_its_flags(kafka: KafkaServer) -> None:
@@ -77,9 +101,9 @@ def test_a_pattern_subscribes_with_its_flags(kafka: KafkaServer) -> None:
     for topic in topics:
         kafka.produce(topic, ("k", b"1", headers(id=str(uuid4()))))
     pattern = re.compile("|".join(topics).upper(), re.IGNORECASE)
-    with KafkaBroker(kafka.address, str(uuid4()), pattern) as broker:
+    with a_member(kafka, str(uuid4()), pattern) as broker:
         assert broker.missing_topics() == []
-        broker.subscribe()
+        broker.subscribe(Idle())
         found: set[str] = set()
 
         def both() -> bool:
@@ -97,7 +121,7 @@ def test_a_broker_that_is_not_there_is_told_with_its_address(servers: str) -> No
     """Soon, and without a thread left behind."""
     assert not broker_answers(servers)
     with pytest.raises(KafkaUnavailableError) as caught:
-        KafkaBroker(servers, "g", ("t",))
+        KafkaBroker(servers, "g", ("t",), revoke_timeout_s=5)
     assert f"Kafka at {servers} does not answer" in str(caught.value)
 
 
@@ -105,7 +129,7 @@ def test_a_broker_that_is_not_there_is_told_with_its_address(servers: str) -> No
 def test_an_address_that_is_none_is_told(servers: str) -> None:
     """With the variable's name."""
     with pytest.raises(SettingsError, match="INBOX_KAFKA_BOOTSTRAP_SERVERS: expected host:port"):
-        KafkaBroker(servers, "g", ("t",))
+        KafkaBroker(servers, "g", ("t",), revoke_timeout_s=5)
 
 
 def test_one_server_of_several_is_enough(kafka: KafkaServer) -> None:
