@@ -145,9 +145,11 @@ class Loop:
 
     def _stop_when_there_is_no_more(self) -> None:
         """In front of a record that cannot be read, or, when asked to, at the topics' ends."""
-        if self._assignments.idle and self._dispatcher.poison:
+        if not self._assignments.idle:
+            return
+        if self._dispatcher.poison:
             raise self._dispatcher.poison
-        if self._until_idle and self._assignments.idle and self._broker.at_end():
+        if self._until_idle and self._broker.at_end():
             self._stopping.set()
 
     def _raise_failure_of_a_lane(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Self
 from uuid import UUID
 
 import psycopg
-from psycopg import pq, sql
+from psycopg import sql
 
 from consumer.errors import PostgresUnavailableError, SettingsError
 from consumer.ports import Partition
@@ -77,11 +77,11 @@ class PostgresInbox:
         """
         connection = self._connection
         try:
-            with connection.pipeline() if pipeline else nullcontext(), connection.transaction():
+            with connection.pipeline() if pipeline else nullcontext():
                 yield self._transaction()
+                connection.commit()
         except BaseException:
-            # a failure that came with the last results has ended the pipeline, not the transaction
-            if connection.info.transaction_status == pq.TransactionStatus.INERROR:
+            if not self.broken:
                 connection.rollback()
             raise
 

@@ -3,7 +3,7 @@
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import psycopg
@@ -12,6 +12,7 @@ from psycopg import errors
 from psycopg.conninfo import make_conninfo
 
 from consumer import Event
+from consumer.engine.assignments import Assignments
 from consumer.errors import DatabaseRefusedError, PoisonError
 from consumer.store.connecting import connect
 from tests.fix_bench import PARTITION, Bench, Effect, Recorded, ids
@@ -59,6 +60,25 @@ def test_an_undecodable_record_stops_the_consumer_after_what_came_before(bench: 
     assert "secret" not in str(caught.value)
     assert bench.ledger() == ids([first])
     assert bench.position() == 1
+
+
+def test_work_that_ends_during_the_check_hides_no_undecodable_record(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked to run until idle, it must not take the unread record for the end."""
+    idle = cast("Callable[[Assignments], bool]", Assignments.__dict__["idle"].fget)
+
+    def idle_then_ended(assignments: Assignments) -> bool:
+        answer = idle(assignments)
+        until(lambda: idle(assignments), "the work to end")
+        return answer
+
+    monkeypatch.setattr(Assignments, "idle", property(idle_then_ended))
+    bench.log.add()
+    bench.log.add(value=b"secret")
+
+    with pytest.raises(PoisonError, match="cannot be read"):
+        bench.run()
 
 
 def swallow(event: Event[Any], connection: psycopg.Connection[Any]) -> None:
