@@ -66,5 +66,10 @@ lock: .venv/installed-dev  ## Write the lock of the local stack's files anew.
 	$(BIN)/python tools/lock_jars.py
 
 .PHONY: bench
-bench: .venv/installed-dev  ## Measure, and print the figures.
-	$(BIN)/python benchmarks/latency.py
+bench: .venv/installed-bench  ## Measure, and print the figures.
+	$(BIN)/python -m benchmarks.latency
+	$(BIN)/python -m benchmarks.throughput
+
+.venv/installed-bench: .venv/installed-dev
+	$(BIN)/pip install --quiet --group bench
+	@touch $@

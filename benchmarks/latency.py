@@ -7,21 +7,18 @@ the clock of the one Postgres that holds both databases.
 
 import argparse
 import statistics
-import tempfile
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import psycopg
 from pydantic import SecretStr
 
+from benchmarks.stack import running_stack
 from consumer import Consumer, Event, EventHandler, Outbox, Settings
 from consumer.connect import apply as connector
 from consumer.connect.client import ConnectClient
 from consumer.connect.file import read_connector_file
-from consumer.local.process import is_root
-from consumer.local.stack import Stack
 from consumer.resources import data_folder
 from consumer.slots.facts import slot_holder
 from consumer.store import migrations
@@ -48,14 +45,8 @@ def main() -> None:
     arguments.add_argument("--events", type=int, default=2000)
     arguments.add_argument("--per-second", type=float, default=50)
     given = arguments.parse_args()
-    with tempfile.TemporaryDirectory(prefix="debezium-inbox-bench-") as folder:
-        Path(folder).chmod(0o711 if is_root() else 0o700)
-        stack = Stack(Path(folder) / "stack")
-        stack.up()
-        try:
-            delays = sorted(_measure(stack.environment(), given.events, given.per_second))
-        finally:
-            stack.down()
+    with running_stack() as stack:
+        delays = sorted(_measure(stack.environment(), given.events, given.per_second))
     percentiles = statistics.quantiles(delays, n=100)
     print(f"{len(delays)} events at {given.per_second:.0f}/s, commit to effect, milliseconds:")
     print(f"p50 {percentiles[49]:.0f}  p90 {percentiles[89]:.0f}  p99 {percentiles[98]:.0f}  "
@@ -89,7 +80,6 @@ def _prepare(settings: dict[str, str], shop: str, warehouse: str) -> None:
     with connect(shop, autocommit=True) as connection:
         migrations.apply(connection, Target.OUTBOX, "public")
     with connect(warehouse, autocommit=True) as connection:
-        migrations.apply(connection, Target.INBOX, "public")
         connection.execute("CREATE TABLE stamps (n int, at timestamptz)")
     file = read_connector_file(data_folder("connectors") / "outbox.json")
     with ConnectClient(settings["INBOX_CONNECT_URL"]) as client:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from consumer.errors import DecodeError
-from consumer.event import Event, Headers, Record, last_header
+from consumer.event import Event, Headers, Record
 from consumer.handler import Declaration
 from consumer.wire.identity import event_identity
 from consumer.wire.payload import read_payload
@@ -30,11 +30,12 @@ def decode(record: Record, declaration: Declaration) -> Event[Any] | Skipped:
 
     The body is not looked at when no method takes the event's type.
     """
-    written_id = last_header(record.headers, ID_HEADER)
+    headers = dict(record.headers)  # of a repeated name Debezium's own, added last, counts
+    written_id = headers.get(ID_HEADER)
     if written_id is None:
         return _without_id(record)
     identity, original = event_identity(written_id)
-    event_type = _text_header(record.headers, TYPE_HEADER)
+    event_type = _text(headers.get(TYPE_HEADER), f"header '{TYPE_HEADER}'")
     if not event_type and not declaration.everything:
         raise DecodeError(
             f"no event type: header '{TYPE_HEADER}' is missing or empty, and the handler only has "
@@ -43,27 +44,20 @@ def decode(record: Record, declaration: Declaration) -> Event[Any] | Skipped:
         )
     if not declaration.takes(event_type):
         return Skipped("unhandled_type")
-    payload = read_payload(record.value, declaration.payload_adapter(event_type))
-    return _event(
-        record, identity=identity, original=original, event_type=event_type, payload=payload
-    )
-
-
-def _event(
-    record: Record, *, identity: Any, original: str, event_type: Any, payload: Any
-) -> Event[Any]:
     return Event(
         id=identity,
         original_id=original,
         type=event_type,
         key=_text(record.key, "the key"),
-        payload=payload,
-        aggregate_type=_text_header(record.headers, AGGREGATE_TYPE_HEADER),
+        payload=read_payload(record.value, declaration.payload_adapter(event_type)),
+        aggregate_type=_text(
+            headers.get(AGGREGATE_TYPE_HEADER), f"header '{AGGREGATE_TYPE_HEADER}'"
+        ),
         topic=record.topic,
         partition=record.partition,
         offset=record.offset,
-        timestamp=_timestamp(record),
-        headers=_expanded(record.headers),
+        timestamp=_timestamp(headers.get(CREATED_AT_HEADER), record),
+        headers=_expanded(record.headers, headers.get(EXTRA_HEADERS_HEADER)),
     )
 
 
@@ -87,12 +81,8 @@ def _text(raw: bytes | None, what: str) -> str | None:
         raise DecodeError(f"{what} is not UTF-8") from None
 
 
-def _text_header(headers: Headers, name: str) -> str | None:
-    return _text(last_header(headers, name), f"header '{name}'")
-
-
-def _timestamp(record: Record) -> datetime:
-    written = _text_header(record.headers, CREATED_AT_HEADER)
+def _timestamp(created_at: bytes | None, record: Record) -> datetime:
+    written = _text(created_at, f"header '{CREATED_AT_HEADER}'")
     if written is None:
         return datetime.fromtimestamp(record.timestamp / 1000, UTC)
     try:
@@ -101,9 +91,8 @@ def _timestamp(record: Record) -> datetime:
         raise DecodeError(f"header '{CREATED_AT_HEADER}' is not an ISO 8601 time") from None
 
 
-def _expanded(headers: Headers) -> Headers:
+def _expanded(headers: Headers, packed: bytes | None) -> Headers:
     """The record's headers, with the outbox's own `headers` column unpacked into single ones."""
-    packed = last_header(headers, EXTRA_HEADERS_HEADER)
     if packed is None:
         return tuple(h for h in headers if h[0] != EXTRA_HEADERS_HEADER)
     try:

@@ -27,7 +27,7 @@ def read_payload(value: bytes | None, adapter: TypeAdapter[Any] | None) -> Any:
 def parse_json(value: bytes) -> Any:
     """`value` as JSON in UTF-8; NaN and Infinity, which JSON does not have, are refused."""
     try:
-        return json.loads(value.decode("utf-8"), parse_constant=_refuse_constant)
+        return _STRICT_JSON.decode(value.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise DecodeError(f"the value is not UTF-8 (byte {error.start})") from None
     except json.JSONDecodeError as error:
@@ -40,6 +40,9 @@ def parse_json(value: bytes) -> Any:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise DecodeError(f"the value is not JSON: {name} is no JSON number")
+
+
+_STRICT_JSON = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _not_json(value: bytes, reason: str) -> str:
