@@ -19,6 +19,11 @@ Method = TypeVar("Method", bound=Callable[..., None])
 
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,249}")  # what Kafka allows for a topic; groups use it too
 _TYPES_ATTRIBUTE = "_handles_types"
+_RETURN_UNRUN = (
+    inspect.iscoroutinefunction,
+    inspect.isgeneratorfunction,
+    inspect.isasyncgenfunction,
+)
 _NOT_POSITIONAL = (
     inspect.Parameter.VAR_POSITIONAL,
     inspect.Parameter.VAR_KEYWORD,
@@ -169,6 +174,11 @@ def _adapter(
 
 
 def _event_annotation(where: str, method: Any, names: Mapping[str, Any]) -> Any:
+    if any(returns_unrun(method) for returns_unrun in _RETURN_UNRUN):
+        raise DeclarationError(
+            f"{where}: expected a plain method; calling an async def or a generator runs nothing, and "
+            f"its events would be lost"
+        )
     parameters = list(inspect.signature(method).parameters.values())
     expected = 3  # self, the event or events, the connection
     if len(parameters) != expected or any(p.kind in _NOT_POSITIONAL for p in parameters):

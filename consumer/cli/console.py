@@ -8,8 +8,8 @@ from rich.console import Console
 
 from consumer.errors import InboxError
 
-out = Console()
-err = Console(stderr=True)
+out = Console(emoji=False)
+err = Console(stderr=True, emoji=False)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print facts as JSON, for programs.")]
 DryRunOption = Annotated[

@@ -30,9 +30,9 @@ def test_the_version_is_told() -> None:
     assert (result.exit_code, result.stdout) == (0, f"debezium-inbox {__version__}\n")
 
 
-@pytest.mark.parametrize("name", ["[/x].json", "[red].json", "{x}.json"])
+@pytest.mark.parametrize("name", ["[/x].json", "[red].json", "{x}.json", "a:Key:.json"])
 def test_an_error_is_one_line_whatever_stands_in_it(name: str) -> None:
-    """Text in square brackets is shown as it is."""
+    """Text in square brackets, or between colons, is shown as it is."""
     told = command("connector", "apply", name)
 
     assert told.returncode == ConnectorConfigError.exit_status

@@ -177,3 +177,28 @@ def test_handles_takes_names_of_types(types: tuple[Any, ...]) -> None:
     """@handles without a type marks nothing."""
     with pytest.raises(DeclarationError, match="@handles takes event types"):
         handles(*types)
+
+
+async def coroutine(_self: Any, event: Any, connection: Any) -> None:
+    pass
+
+
+def generator(_self: Any, event: Any, connection: Any) -> Any:
+    yield
+
+
+async def async_generator(_self: Any, event: Any, connection: Any) -> Any:
+    yield
+
+
+@pytest.mark.parametrize("method", [coroutine, generator, async_generator])
+@pytest.mark.parametrize("name", ["placed", "handle", "handle_batch"])
+def test_a_method_whose_call_runs_nothing_is_refused_and_loses_no_events(
+    name: str, method: Any
+) -> None:
+    """Its events would be marked as applied, with no effect."""
+    taking = handles("OrderPlaced")(method) if name == "placed" else method
+    names = {"consumer": "shop", "topics": ("outbox.order",), name: taking}
+
+    with pytest.raises(DeclarationError, match="async def or a generator runs nothing"):
+        type("Shop", (EventHandler,), names)
