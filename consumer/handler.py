@@ -143,8 +143,8 @@ def _declare(cls: type[EventHandler], names: Mapping[str, Any]) -> Declaration:
 
 def _marked_methods(cls: type[EventHandler]) -> Iterator[tuple[str, str]]:
     taken: dict[str, str] = {}
-    for name, method in inspect.getmembers(cls, inspect.isfunction):
-        for event_type in getattr(method, _TYPES_ATTRIBUTE, ()):
+    for name, _ in inspect.getmembers(cls, inspect.isfunction):
+        for event_type in _types_of(cls, name):
             if event_type in taken:
                 raise DeclarationError(
                     f"{cls.__qualname__}: event type {event_type!r} is taken by two methods, "
@@ -152,6 +152,12 @@ def _marked_methods(cls: type[EventHandler]) -> Iterator[tuple[str, str]]:
                 )
             taken[event_type] = name
             yield event_type, name
+
+
+def _types_of(cls: type[EventHandler], name: str) -> tuple[str, ...]:
+    """The nearest mark; a method that overrides a marked one without a mark takes the same types."""
+    marks = (getattr(vars(base).get(name), _TYPES_ATTRIBUTE, ()) for base in cls.__mro__)
+    return next((types for types in marks if types), ())
 
 
 def _overrides(cls: type[EventHandler], name: str) -> bool:

@@ -1,6 +1,7 @@
 """A handler class is checked when it is made."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -179,26 +180,56 @@ def test_handles_takes_names_of_types(types: tuple[Any, ...]) -> None:
         handles(*types)
 
 
-async def coroutine(_self: Any, event: Any, connection: Any) -> None:
-    pass
+def coroutine() -> Any:
+    async def method(_self: Any, event: Any, connection: Any) -> None:
+        pass
+
+    return method
 
 
-def generator(_self: Any, event: Any, connection: Any) -> Any:
-    yield
+def generator() -> Any:
+    def method(_self: Any, event: Any, connection: Any) -> Any:
+        yield
+
+    return method
 
 
-async def async_generator(_self: Any, event: Any, connection: Any) -> Any:
-    yield
+def async_generator() -> Any:
+    async def method(_self: Any, event: Any, connection: Any) -> Any:
+        yield
+
+    return method
 
 
-@pytest.mark.parametrize("method", [coroutine, generator, async_generator])
+@pytest.mark.parametrize("make", [coroutine, generator, async_generator])
 @pytest.mark.parametrize("name", ["placed", "handle", "handle_batch"])
 def test_a_method_whose_call_runs_nothing_is_refused_and_loses_no_events(
-    name: str, method: Any
+    name: str, make: Callable[[], Any]
 ) -> None:
     """Its events would be marked as applied, with no effect."""
-    taking = handles("OrderPlaced")(method) if name == "placed" else method
+    taking = handles("OrderPlaced")(make()) if name == "placed" else make()
     names = {"consumer": "shop", "topics": ("outbox.order",), name: taking}
 
     with pytest.raises(DeclarationError, match="async def or a generator runs nothing"):
         type("Shop", (EventHandler,), names)
+
+
+def test_an_override_without_a_mark_takes_the_types_of_the_method_it_overrides() -> None:
+    """Without that its events would be passed over; a mark of its own wins."""
+
+    class Shop(EventHandler):
+        consumer = "shop"
+        topics = ("outbox.order",)
+
+        @handles("OrderPlaced")
+        def placed(self, event: Event[Any], connection: Any) -> None: ...
+
+    class Same(Shop):
+        def placed(self, event: Event[Any], connection: Any) -> None: ...
+
+    class Other(Shop):
+        @handles("OrderSent")
+        def placed(self, event: Event[Any], connection: Any) -> None: ...
+
+    assert Same.declaration.methods == {"OrderPlaced": "placed"}
+    assert Other.declaration.methods == {"OrderSent": "placed"}
